@@ -1,0 +1,59 @@
+"""What each field of a record is to the person it is about: its role, its type, and how it may be generalized."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from stream_anon.policy.fields import Number, Settings
+from stream_anon.policy.hierarchies import HierarchySettings
+
+Type = Literal["category", "integer", "number", "timestamp"]
+Absent = Literal["reject", "leaf"]
+
+
+class Identifier(Settings):
+    """Names a person. Never published; kept only as a keyed hash, and only if it is the policy's `subject`."""
+
+    role: Literal["identifier"]
+
+
+class QuasiIdentifier(Settings):
+    """Known to others and so a way to find a person: published only as general as its whole group.
+
+    `missing` and `unknown` say what a record without the value, or with one outside the hierarchy, gets: `reject` sends
+    it to the dead letters, `leaf` treats "missing" (or "unknown") as a value of its own.
+    """
+
+    role: Literal["quasi_identifier"]
+    type: Type
+    hierarchy: HierarchySettings
+    weight: Annotated[Number, Field(gt=0)] = 1.0
+    missing: Absent = "reject"
+    unknown: Absent = "reject"
+
+
+class Sensitive(Settings):
+    """What must not become known of a person: published as it is, in a group where it could be anyone's.
+
+    `guarding_node` and `psf` name the fields of the record in which the person says what to protect; such fields are
+    read, obeyed and never published.
+    """
+
+    role: Literal["sensitive"]
+    type: Type = "category"
+    hierarchy: HierarchySettings | None = None
+    guarding_node: str | None = None
+    psf: str | None = None
+    missing: Absent = "reject"
+    unknown: Absent = "reject"
+
+
+class Insensitive(Settings):
+    """Tells nothing of a person: published as it is."""
+
+    role: Literal["insensitive"]
+
+
+Attribute = Annotated[Identifier | QuasiIdentifier | Sensitive | Insensitive, Field(discriminator="role")]

@@ -1,0 +1,86 @@
+"""How a value may become less exact: one small settings class per kind of hierarchy. What they do is in `core`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypeAliasType
+
+from stream_anon.policy.fields import Number, Settings
+
+Unit = Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"]
+Branch = TypeAliasType("Branch", "dict[str, Branch] | list[str]")
+
+
+class IntervalHierarchy(Settings):
+    """Numbers become intervals `[low, high]`.
+
+    With `range`, the loss of an interval is its width over the width of the range, and a number outside is unknown.
+    Without it the domain is open, and `scale` says at what width everything is lost. `snap` lists grids, finest first:
+    an interval is widened to the cell of the first grid that holds it, else its ends to the coarsest grid, so that no
+    end is some person's value. Numbers that are not integers are told apart only down to `step`.
+    """
+
+    kind: Literal["interval"]
+    range: tuple[Number, Number] | None = Field(None, strict=False)
+    scale: Annotated[Number, Field(gt=0)] | None = None
+    snap: list[Annotated[Number, Field(gt=0)]] = []
+    step: Annotated[Number, Field(gt=0)] | None = None
+
+
+class FlatHierarchy(Settings):
+    """Named values that become `*` when they differ."""
+
+    kind: Literal["flat"]
+    values: list[str] = Field(min_length=1)
+
+
+class TreeHierarchy(Settings):
+    """A tree written inline: a mapping from each node to its children, leaves as a list; one root."""
+
+    kind: Literal["tree"]
+    tree: dict[str, Branch] = Field(min_length=1, max_length=1)
+
+
+class CsvHierarchy(Settings):
+    """A tree in ARX's CSV form: no header, one line per leaf, column i is the label at level i, the last one `*`."""
+
+    kind: Literal["csv"]
+    path: str
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ";"
+
+
+class PrefixHierarchy(Settings):
+    """Codes of one length that lose characters from the right, such as zip codes: 02139, 0213*, 021**."""
+
+    kind: Literal["prefix"]
+    length: int = Field(ge=1, le=12)
+    alphabet: Literal["digits", "alphanumeric"] = "digits"
+
+
+class CalendarHierarchy(Settings):
+    """Instants that become hours, days, weeks, months ...: the first level is the finest that is ever published."""
+
+    kind: Literal["calendar"]
+    levels: list[Unit] = Field(min_length=1)
+    epoch: Literal["seconds", "milliseconds"] = "milliseconds"
+
+
+class SetHierarchy(Settings):
+    """No hierarchy: different values become the set of them. For `l-clustering`."""
+
+    kind: Literal["set"]
+    values: list[str] = Field(min_length=1)
+
+
+HierarchySettings = Annotated[
+    IntervalHierarchy
+    | FlatHierarchy
+    | TreeHierarchy
+    | CsvHierarchy
+    | PrefixHierarchy
+    | CalendarHierarchy
+    | SetHierarchy,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,45 @@
+"""The policy: one file that says what each field is, what a group must satisfy, and how long a record may wait."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, SecretStr
+
+from stream_anon.policy.attributes import Attribute, QuasiIdentifier, Sensitive
+from stream_anon.policy.fields import Settings
+from stream_anon.policy.privacy import PrivacySettings
+from stream_anon.policy.settings import AlgorithmSettings, CailSettings, KafkaSettings, StreamSettings
+
+
+class Policy(Settings):
+    """The whole policy. What holds between its parts is in `rules`; a policy is usable only after both agree.
+
+    `subject` names the identifier that tells people apart: with it k counts people, without it records. `secret` keys
+    the hashes of subjects and the ids of groups; it belongs into the environment: `secret: ${STREAM_ANON_SECRET}`.
+    """
+
+    version: Literal[1]
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)
+    subject: str | None = None
+    secret: SecretStr | None = None
+    attributes: dict[str, Attribute] = Field(min_length=1)
+    privacy: list[PrivacySettings] = Field(min_length=1)
+    stream: StreamSettings = StreamSettings()
+    algorithm: AlgorithmSettings = CailSettings(name="cail")
+    kafka: KafkaSettings | None = None
+
+    @property
+    def quasi_identifiers(self) -> dict[str, QuasiIdentifier]:
+        """The quasi-identifiers by name, in the order of the file."""
+        return {name: a for name, a in self.attributes.items() if isinstance(a, QuasiIdentifier)}
+
+    @property
+    def sensitive(self) -> dict[str, Sensitive]:
+        """The sensitive attributes by name, in the order of the file."""
+        return {name: a for name, a in self.attributes.items() if isinstance(a, Sensitive)}
+
+    @property
+    def published_as_is(self) -> tuple[str, ...]:
+        """The attributes whose values reach the output: sensitive ones first, then insensitive ones."""
+        return (*self.sensitive, *(name for name, a in self.attributes.items() if a.role == "insensitive"))

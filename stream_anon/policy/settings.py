@@ -1,0 +1,84 @@
+"""How the stream runs: the delay bound, the algorithm and its parameters, the Kafka topics."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from stream_anon.policy.fields import Duration, Number, Settings, Share
+
+
+class MaxDelay(Settings):
+    """The longest a record may wait: by the clock, by later arrivals, or by whichever comes first."""
+
+    time: Duration | None = None
+    records: int | None = Field(None, ge=1)
+
+
+class StreamSettings(Settings):
+    """The delay bound, and what happens at its edge.
+
+    `on_deadline` decides about records for which no group can be made in time: `suppress` drops them, `hold` keeps
+    them back. `scope: partition` never puts records of two partitions into one group.
+    """
+
+    max_delay: MaxDelay = MaxDelay(time=5.0, records=10_000)
+    on_deadline: Literal["suppress", "hold"] = "suppress"
+    max_buffer: int = Field(200_000, ge=2)
+    scope: Literal["worker", "partition"] = "worker"
+
+
+class CailSettings(Settings):
+    """CAIL rounds: clusters grown by CAILDistance, completed around what is due."""
+
+    name: Literal["cail"]
+    patience: Annotated[Number, Field(gt=0, lt=1)] = 0.2
+    threshold: Annotated[Number, Field(ge=0)] | None = None
+    clusters: int = Field(50, ge=1)
+    memory: int = Field(100, ge=1)
+    completion: Literal["nearest", "merge"] = "nearest"
+    loss: Literal["ncp", "leaves", "descendants", "subtree"] = "ncp"
+
+
+class CastleSettings(Settings):
+    """CASTLE, for comparison."""
+
+    name: Literal["castle"]
+    clusters: int = Field(50, ge=1)
+    memory: int = Field(100, ge=1)
+    reuse: bool = False
+
+
+class FadsSettings(Settings):
+    """FADS, for comparison."""
+
+    name: Literal["fads"]
+    reuse: bool = False
+
+
+AlgorithmSettings = Annotated[CailSettings | CastleSettings | FadsSettings, Field(discriminator="name")]
+
+
+class KafkaSettings(Settings):
+    """Where records come from and go to. `options` are passed to the client by their Kafka names."""
+
+    bootstrap: str
+    group: str
+    input: str
+    output: str
+    dead_letter: str | None = None
+    dead_letter_payload: bool = False
+    options: dict[str, Any] = {}
+
+
+__all__ = [
+    "AlgorithmSettings",
+    "CailSettings",
+    "CastleSettings",
+    "FadsSettings",
+    "KafkaSettings",
+    "MaxDelay",
+    "Share",
+    "StreamSettings",
+]
