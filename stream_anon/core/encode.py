@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_anon.core.batch import NO_GUARD, Batch
+from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch
 from stream_anon.core.decode import Decoder, Reject, Rejection
 from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
 from stream_anon.core.keys import hash_subjects
@@ -94,7 +94,8 @@ class Encoder:
             names = column(schema.subject)
             subject = hash_subjects(schema.keys.subject, names)
             refuse(schema.subject, np.array([name is None for name in names]) * int(Trouble.MISSING))
-        batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, values)
+        serial = np.full(n, UNNUMBERED, dtype=np.int64)
+        batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, serial, values)
         if refused:
             batch = batch.take(np.array([int(i) not in refused for i in kept], dtype=bool))
         return Encoded(batch, [refused[i] for i in sorted(refused)])

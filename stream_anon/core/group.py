@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ import numpy as np
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints, Tree, ValueSet
+from stream_anon.core.kernels import cell_prices
 from stream_anon.core.privacy.base import distinct
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PrivacyViolation
@@ -36,15 +38,16 @@ class Reason(StrEnum):
 class Group:
     """Rows that satisfy the policy together, and what is published of them.
 
-    Id, row order, labels and so every byte of the records are functions of the members, the policy and the secret: the
-    same members give the same records again.
+    `rows` are as they arrived, in the published order; `shown` are their sensitive codes as published, some of them
+    raised to ancestors. Id, order, labels and so every byte of the records are functions of the members, the policy
+    and the secret: the same members give the same records again.
     """
 
     id: str
     rows: Batch
+    shown: Ints
     low: Ints
     high: Ints
-    labels: tuple[Any, ...]
     losses: Floats
     people: int
     reason: Reason
@@ -63,27 +66,36 @@ class Group:
         """The weighted share of information lost, 0 to 1."""
         return float(np.dot(self.losses, self.schema.prices.weight))
 
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The published value of each quasi-identifier."""
+        ends = zip(self.schema.quasi, self.low.tolist(), self.high.tolist(), strict=True)
+        return tuple(
+            column.hierarchy.label_of(self.rows.qi[:, q])
+            if isinstance(column.hierarchy, ValueSet)
+            else column.hierarchy.label(low, high)
+            for q, (column, low, high) in enumerate(ends)
+        )
+
     def records(self) -> Iterator[dict[str, Any]]:
         """What is published, in the published order."""
-        schema = self.schema
+        schema, labels, raised = self.schema, self.labels, self._raised()
         names = [column.name for column in schema.quasi]
-        policy = f"{schema.policy.name}@{schema.fingerprint[:6]}"
-        size, loss = len(self.rows), round(self.loss, 4)
-        raised = self._raised()
+        envelope = {
+            "policy": f"{schema.policy.name}@{schema.fingerprint[:6]}",
+            "group": self.id,
+            "row": 0,
+            "size": len(self.rows),
+            "subjects": self.people,
+            "loss": round(self.loss, 4),
+        }
         for row, values in enumerate(self.rows.values):
             record: dict[str, Any] = {}
-            for name, label in zip(names, self.labels, strict=True):
+            for name, label in zip(names, labels, strict=True):
                 _place(record, name, label)
             for p, name in enumerate(schema.published):
                 _place(record, name, raised.get((row, p), values[p]))
-            record[ENVELOPE] = {
-                "policy": policy,
-                "group": self.id,
-                "row": row,
-                "size": size,
-                "subjects": self.people,
-                "loss": loss,
-            }
+            record[ENVELOPE] = envelope | {"row": row}
             yield record
 
     def encoded(self) -> list[bytes]:
@@ -93,59 +105,75 @@ class Group:
     def _raised(self) -> dict[tuple[int, int], str]:
         """Labels of the sensitive values that are published as an ancestor; sensitive columns come first in values."""
         found: dict[tuple[int, int], str] = {}
-        for s, column in enumerate(self.schema.sensitive):
-            if column.guard_field is not None and isinstance(column.hierarchy, Tree):
-                tree = column.hierarchy
-                codes = self.rows.sensitive[:, s]
-                found.update({(int(i), s): tree.labels[int(codes[i])] for i in np.flatnonzero(codes >= tree.size)})
+        for s, i in zip(*np.nonzero((self.shown != self.rows.sensitive).T), strict=True):
+            tree = self.schema.sensitive[s].hierarchy
+            assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
+            found[int(i), int(s)] = tree.labels[int(self.shown[i, s])]
         return found
 
 
 def release(rows: Batch, schema: Schema, reason: Reason) -> Group:
-    """Make a group of the rows, or raise PrivacyViolation.
+    """Make one group of the rows, or raise PrivacyViolation."""
+    return release_all(rows, [len(rows)], schema, reason)[0]
 
-    1. Put the rows into an order that only the secret and the members decide.
+
+def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reason: Reason) -> list[Group]:
+    """Make groups of consecutive rows, `sizes` many each, or raise PrivacyViolation for the first that must not leave.
+
+    1. Put each group's rows into an order that only the secret and the members decide.
     2. Raise sensitive values where a model needs it.
     3. Ask every model.
-    4. Generalize each quasi-identifier to what covers all rows.
+    4. Generalize each quasi-identifier to what covers all rows of the group.
     """
-    rows, group_id = _arrange(rows, schema)
-    rows = schema.requirements.repair(rows)
-    people = distinct(rows.subject)
-    failing = schema.requirements.failing(rows)
-    if failing is not None:
-        raise PrivacyViolation(f"a group of {len(rows)} rows of {people} people does not satisfy {failing.name}")
-    low, high = rows.qi.min(axis=0), rows.qi.max(axis=0)
-    labels, losses = _generalize(rows, low, high, schema)
-    return Group(group_id, rows, low, high, labels, losses, people, reason, schema, _SEAL)
+    if min(sizes, default=0) < 1:
+        raise PrivacyViolation("an empty group reached the gate") if sizes else ValueError("no groups to release")
+    starts = np.cumsum([0, *sizes])
+    rows, identities = _arrange(rows, sizes, starts, schema)
+    low = np.minimum.reduceat(rows.qi, starts[:-1], axis=0)
+    high = np.maximum.reduceat(rows.qi, starts[:-1], axis=0)
+    losses = _losses(rows, starts, low, high, schema)
+    groups: list[Group] = []
+    for g, identity in enumerate(identities):
+        members = rows.take(slice(starts[g], starts[g + 1]))
+        repaired = schema.requirements.repair(members)
+        people = distinct(members.subject)
+        failing = schema.requirements.failing(repaired)
+        if failing is not None:
+            raise PrivacyViolation(f"a group of {len(members)} rows of {people} people does not satisfy {failing.name}")
+        groups.append(
+            Group(identity, members, repaired.sensitive, low[g], high[g], losses[g], people, reason, schema, _SEAL)
+        )
+    return groups
 
 
-def _arrange(rows: Batch, schema: Schema) -> tuple[Batch, str]:
-    """The rows in their published order, and the group's id; both depend on the set of members alone."""
-    by_ref = np.lexsort((rows.ref[:, 1], rows.ref[:, 0]))
-    members = rows.ref[by_ref].astype("<i8").tobytes()
-    secret = hashlib.blake2b(schema.fingerprint.encode() + members, key=schema.keys.group, digest_size=32).digest()
-    shuffle = np.frombuffer(hashlib.shake_256(secret).digest(8 * len(rows)), dtype="<u8")
-    identity = base64.b32encode(secret[:10]).decode().lower()
-    return rows.take(by_ref[np.argsort(shuffle, kind="stable")]), identity
+def _arrange(rows: Batch, sizes: Sequence[int], starts: Ints, schema: Schema) -> tuple[Batch, list[str]]:
+    """The rows in their published order, and the groups' ids; both depend on the sets of members alone."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    by_ref = np.lexsort((rows.ref[:, 1], rows.ref[:, 0], group))
+    refs = rows.ref[by_ref].astype("<i8").tobytes()
+    key, policy = schema.keys.group, schema.fingerprint.encode()
+    shuffles, identities = [], []
+    for start, size in zip(starts.tolist(), sizes, strict=False):
+        members = refs[16 * start : 16 * (start + size)]
+        secret = hashlib.blake2b(policy + members, key=key, digest_size=32).digest()
+        shuffles.append(hashlib.shake_256(secret).digest(8 * size))
+        identities.append(base64.b32encode(secret[:10]).decode().lower())
+    shuffle = np.frombuffer(b"".join(shuffles), dtype="<u8")
+    return rows.take(by_ref[np.lexsort((shuffle, group))]), identities
 
 
-def _generalize(rows: Batch, low: Ints, high: Ints, schema: Schema) -> tuple[tuple[Any, ...], Floats]:
-    labels: list[Any] = []
-    losses = np.empty(len(schema.quasi))
+def _losses(rows: Batch, starts: Ints, low: Ints, high: Ints, schema: Schema) -> Floats:
+    losses = cell_prices(schema.prices, low, high)
     for q, column in enumerate(schema.quasi):
         if isinstance(column.hierarchy, ValueSet):
-            labels.append(column.hierarchy.label_of(rows.qi[:, q]))
-            losses[q] = column.hierarchy.loss_of(rows.qi[:, q])
-        else:
-            labels.append(column.hierarchy.label(int(low[q]), int(high[q])))
-            losses[q] = column.hierarchy.loss(low[q], high[q])
-    return tuple(labels), losses
+            losses[:, q] = [column.hierarchy.loss_of(rows.qi[a:b, q]) for a, b in pairwise(starts)]
+    return losses
 
 
 def _place(record: dict[str, Any], name: str, value: Any) -> None:
     """Write a value under a dotted name."""
-    *parents, last = name.split(".")
-    for parent in parents:
-        record = record.setdefault(parent, {})
-    record[last] = value
+    if "." in name:
+        *parents, name = name.split(".")
+        for parent in parents:
+            record = record.setdefault(parent, {})
+    record[name] = value

@@ -107,3 +107,13 @@ def box_price(prices: Prices, low: Ints, high: Ints) -> float:
     for q in range(len(low)):
         total += prices.weight[q] * price(prices, q, low[q], high[q])
     return total
+
+
+@compiled
+def cell_prices(prices: Prices, low: Ints, high: Ints) -> Floats:
+    """The price of every column of every box, (boxes, columns)."""
+    result = np.empty(low.shape)
+    for c in range(low.shape[0]):
+        for q in range(low.shape[1]):
+            result[c, q] = price(prices, q, low[c, q], high[c, q])
+    return result

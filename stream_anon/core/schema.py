@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Trouble, build
+from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble, build
 from stream_anon.core.kernels import Prices, pack
 from stream_anon.core.keys import Keys, ValueHash
 from stream_anon.core.privacy import Requirements
@@ -88,10 +88,10 @@ class Schema:
     prices: Prices = field(repr=False)
     fingerprint: str
 
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """The weight of each quasi-identifier, summing to 1."""
-        return tuple(self.prices.weight.tolist())
+    def prices_counted(self, counting: Counting) -> Prices:
+        """Prices with the nodes of trees counted in another way, for algorithms; `prices` is what readers are told."""
+        trees = [h.recounted(counting) if isinstance(h := c.hierarchy, Tree) else h for c in self.quasi]
+        return pack(trees, [column.weight for column in self.quasi])
 
     @classmethod
     def compile(cls, loaded: Loaded) -> Schema:
@@ -102,14 +102,12 @@ class Schema:
             raise PolicyError(found)
         found = []
         keys = Keys(policy.secret.get_secret_value() if policy.secret else None)
-        counting: Counting = getattr(policy.algorithm, "loss", "ncp")
         built: dict[str, Hierarchy | None] = {}
         for name, attribute in policy.attributes.items():
             if isinstance(attribute, QuasiIdentifier | Sensitive) and attribute.hierarchy is not None:
                 leaves = Leaves(attribute.missing == "leaf", attribute.unknown == "leaf")
-                in_use: Counting = counting if isinstance(attribute, QuasiIdentifier) else "ncp"
                 try:
-                    built[name] = build(attribute.hierarchy, loaded.folder, leaves, in_use)
+                    built[name] = build(attribute.hierarchy, loaded.folder, leaves)
                 except PolicyError as error:
                     found.extend(error.diagnostics)
         tables, broken = _read_tables(policy, loaded.folder)

@@ -33,19 +33,19 @@ __all__ = [
 ]
 
 
-def build(spec: settings.HierarchySettings, folder: Path, leaves: Leaves, counting: Counting = "ncp") -> Hierarchy:
+def build(spec: settings.HierarchySettings, folder: Path, leaves: Leaves) -> Hierarchy:
     """The hierarchy that settings describe; files are sought in `folder`. Raises PolicyError for a broken file."""
     match spec:
         case settings.IntervalHierarchy():
             low, high = spec.range or (None, None)
             return Interval(low, high, spec.scale, spec.snap, spec.step, leaves)
         case settings.FlatHierarchy():
-            return Tree(Node("*", tuple(Node(value) for value in spec.values)), leaves, counting)
+            return Tree(Node("*", tuple(Node(value) for value in spec.values)), leaves)
         case settings.TreeHierarchy():
             [(root, below)] = spec.tree.items()
-            return Tree(branch(root, below), leaves, counting)
+            return Tree(branch(root, below), leaves)
         case settings.CsvHierarchy():
-            return Tree(read_tree(folder / spec.path, spec.path, spec.delimiter), leaves, counting)
+            return Tree(read_tree(folder / spec.path, spec.path, spec.delimiter), leaves)
         case settings.PrefixHierarchy():
             return Prefix(spec.length, spec.alphabet, leaves)
         case settings.CalendarHierarchy():

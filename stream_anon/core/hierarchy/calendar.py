@@ -10,6 +10,7 @@ import math
 from calendar import monthrange
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,7 @@ class Calendar:
         self._units = tuple(SECONDS[name] // self._finest for name in self._names)
         self._levels = tuple(i / len(self._names) for i in range(len(self._names)))
         self.top = 10_000 * SECONDS["year"] // self._finest
+        self.label = lru_cache(maxsize=4096)(self._label)  # units repeat
 
     def _position(self, value: Any) -> int | None:
         instant = self._instant(value)
@@ -102,7 +104,7 @@ class Calendar:
         """The level both ends share, as a share of all levels."""
         return ladder_loss(np.asarray(low), np.asarray(high), self._units, self._levels, self.top)
 
-    def label(self, low: int, high: int) -> str:
+    def _label(self, low: int, high: int) -> str:
         """The unit both ends share, in ISO 8601's words; `*` if none."""
         if high >= self.top:
             return "*" if low != high else (MISSING_LABEL if self._extra.missing and low == self.top else UNKNOWN_LABEL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ class Interval:
         self._slope = 1.0 / width
         self._units = tuple(round(grid / (step or 1)) for grid in snap) or (1,)
         self._range = None if low is None or high is None else (low, high)
+        self.label = lru_cache(maxsize=4096)(self._label)  # ends repeat
 
     def _cell(self, value: float) -> int:
         return math.floor(value / self._step) if self._step else int(value)
@@ -75,7 +77,7 @@ class Interval:
         """Width of the published interval over the width of the domain."""
         return span_loss(np.asarray(low), np.asarray(high), self._units, self._slope, self.lowest, self.top)[2]
 
-    def label(self, low: int, high: int) -> list[int | float | None] | None:
+    def _label(self, low: int, high: int) -> list[int | float | None] | None:
         """`[low, high]`; None for missing values alone, `[None, None]` for a mixture with them."""
         if high >= self.top:
             return None if low == high else [None, None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -45,6 +46,7 @@ class Prefix:
         self.top = base**length
         self._units = tuple(base**i for i in range(length))
         self._levels = tuple(i / length for i in range(length))
+        self.label = lru_cache(maxsize=4096)(self._label)  # prefixes repeat
 
     def _position(self, value: Any) -> int | None:
         text = text_of(value).upper()
@@ -60,7 +62,7 @@ class Prefix:
         """The share of characters masked."""
         return ladder_loss(np.asarray(low), np.asarray(high), self._units, self._levels, self.top)
 
-    def label(self, low: int, high: int) -> str:
+    def _label(self, low: int, high: int) -> str:
         """The common beginning, the rest masked; `*` if nothing is common."""
         if high >= self.top:
             return "*" if low != high else (MISSING_LABEL if self._extra.missing and low == self.top else UNKNOWN_LABEL)

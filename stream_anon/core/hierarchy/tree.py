@@ -48,6 +48,7 @@ class Tree:
 
     def __init__(self, root: Node, leaves: Leaves = Leaves(), counting: Counting = "ncp") -> None:  # noqa: B008
         self._extra = leaves
+        self._root = root
         self.counting: Counting = counting
         if not root.children:
             root = Node("*", (root,))
@@ -60,6 +61,10 @@ class Tree:
         self._peaks = self._climb()
         self._table = self._square() if self.size <= TABLE_LIMIT else None
         self.label = lru_cache(maxsize=4096)(self._label)  # labels repeat; finding one climbs the tree
+
+    def recounted(self, counting: Counting) -> Tree:
+        """The same tree with nodes counted in another way."""
+        return self if counting == self.counting else Tree(self._root, self._extra, counting)
 
     def _number(self, root: Node) -> None:
         order: list[tuple[Node, int]] = []  # (node, parent's place in this list), parents before children

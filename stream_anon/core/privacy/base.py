@@ -7,6 +7,7 @@ for each of them. Shares are taken of the people in the group.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class PrivacyModel(ABC):
 
 def distinct(values: Ints) -> int:
     """The number of different values."""
-    return len(set(values.tolist())) if len(values) < 256 else len(np.unique(values))
+    return len(set(values.tolist()))
 
 
 def count_people(values: Ints, subjects: Ints) -> tuple[Ints, Ints, int]:
@@ -49,9 +50,9 @@ def count_people(values: Ints, subjects: Ints) -> tuple[Ints, Ints, int]:
     >>> count_people(np.array([7, 7, 9, 7]), np.array([1, 1, 1, 2]))
     (array([7, 9]), array([2, 1]), 2)
     """
-    pairs = np.unique(np.stack([values, subjects], axis=1), axis=0) if len(values) else np.empty((0, 2), np.int64)
-    found, counts = np.unique(pairs[:, 0], return_counts=True)
-    return found, counts, distinct(subjects)
+    counts = Counter([value for value, _ in set(zip(values.tolist(), subjects.tolist(), strict=True))])
+    found = sorted(counts)
+    return np.array(found, dtype=np.int64), np.array([counts[value] for value in found], np.int64), distinct(subjects)
 
 
 class SensitiveModel(PrivacyModel):
