@@ -58,7 +58,8 @@ def _closing(name: str, policy: Path, data: Path | None, found: list[Diagnostic]
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in found)
     remarks = len(found) - errors
     if errors:
-        return f"{name}: {_count(errors, 'error')} — next: correct them and check again"
+        it = "it" if errors == 1 else "them"
+        return f"{name}: {_count(errors, 'error')} — next: correct {it} and check again"
     ok = f"{name}: ok" + (f", {_count(remarks, 'warning')}" if remarks else "")
     if data is None:
         return f"{ok} — next: stream-anon check {policy} --data SAMPLE"

@@ -34,7 +34,7 @@ def say(message: str, style: str = "") -> None:
 
 def print_json(value: Any) -> None:
     """A value as JSON on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def show(diagnostics: Iterable[Diagnostic]) -> None:
@@ -45,7 +45,7 @@ def show(diagnostics: Iterable[Diagnostic]) -> None:
         for line in excerpt(_source_line(diagnostic), diagnostic.column, diagnostic.width):
             console.print(Text(line))
         if diagnostic.hint:
-            console.print(Text(f"  hint: {diagnostic.hint}", style="cyan"))
+            console.print(Text(f"  hint: {_one_line(diagnostic.hint)}", style="cyan"))
 
 
 def as_data(diagnostics: Sequence[Diagnostic]) -> list[dict[str, Any]]:

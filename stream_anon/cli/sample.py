@@ -49,14 +49,14 @@ def _lines_of_json(path: Path) -> Iterator[Row]:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield flatten(_decoded(decode, line, f"{path}:{number}"))
+                    yield _decoded(decode, line, f"{path}:{number}")
     except OSError as error:
         raise SampleError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _decoded(decode: Callable[[bytes], dict[str, Any]], line: bytes, place: str) -> dict[str, Any]:
     try:
-        return decode(line)
+        return flatten(decode(line))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise SampleError(f"{place}: this line is not a JSON object") from None
 

@@ -28,6 +28,7 @@ class Reject(StrEnum):
     """Why a record cannot be anonymized. The code and the column are all that is ever told of it."""
 
     TOMBSTONE = "tombstone"
+    TOO_LARGE = "too_large"
     NOT_JSON = "not_json"
     NOT_OBJECT = "not_object"
     WRONG_TYPE = "wrong_type"
@@ -47,6 +48,8 @@ class Rejection:
 
 
 Getter = Callable[[Any], Any]
+Payload = bytes | Reject | None
+"""A record as it came: its bytes, None for a tombstone, or why it was refused before anybody looked into it."""
 
 
 class Decoder:
@@ -66,12 +69,12 @@ class Decoder:
         self._json = msgspec.json.Decoder(self._struct)
         self.getters: dict[str, Getter] = {name: _getter(self._struct, name.split(".")) for name in types}
 
-    def decode(self, payload: bytes | None) -> Any:
+    def decode(self, payload: Payload) -> Any:
         """The row of one JSON record, or why there is none: a (code, column) pair."""
-        if payload is None:
-            return Reject.TOMBSTONE, ""
         try:
-            return self._json.decode(payload)
+            return self._json.decode(payload)  # type: ignore[arg-type]
+        except TypeError:  # no bytes: nothing, or refused before it was read
+            return payload or Reject.TOMBSTONE, ""
         except msgspec.ValidationError as error:
             return self._refusal(error)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch
-from stream_anon.core.decode import Decoder, Reject, Rejection
+from stream_anon.core.decode import Decoder, Payload, Reject, Rejection
 from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
 from stream_anon.core.keys import hash_subjects
 from stream_anon.core.schema import Schema, SensitiveColumn
@@ -44,7 +44,7 @@ class Encoder:
         self._decoder = Decoder(types)
         self._guards: dict[tuple[int, int, str], int] = {}
 
-    def encode(self, payloads: Sequence[bytes | None], ref: Ints, arrived: Floats) -> Encoded:
+    def encode(self, payloads: Sequence[Payload], ref: Ints, arrived: Floats) -> Encoded:
         """Encode JSON records."""
         return self._slice([self._decoder.decode(payload) for payload in payloads], ref, arrived)
 
@@ -126,8 +126,7 @@ def _read_psf(
 ) -> list[tuple[int, Reject]]:
     """Write what each person asks for; anything but 1, 0, -1 or nothing refuses the row."""
     bad = [i for i, value in enumerate(values) if value not in (1, 0, -1, None)]
-    wanted = [0 if value is None or i in bad else value for i, value in enumerate(values)] if bad else values
-    target[:, s] = [value or 0 for value in wanted]
+    target[:, s] = [value if value in (1, -1) else 0 for value in values]
     return [(i, Reject.BAD_PSF) for i in bad]
 
 

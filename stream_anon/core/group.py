@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any
@@ -52,10 +52,10 @@ class Group:
     people: int
     reason: Reason
     schema: Schema = field(repr=False)
-    seal: object = field(repr=False)
+    seal: InitVar[object]
 
-    def __post_init__(self) -> None:
-        if self.seal is not _SEAL:
+    def __post_init__(self, seal: object) -> None:
+        if seal is not _SEAL:
             raise PrivacyViolation("a group was made without passing the gate")
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ def _arrange(rows: Batch, sizes: Sequence[int], starts: Ints, schema: Schema) ->
 
 
 def _losses(rows: Batch, starts: Ints, low: Ints, high: Ints, schema: Schema) -> Floats:
-    losses = cell_prices(schema.prices, low, high)
+    losses = cell_prices(schema.prices.facts, schema.prices.values, low, high)
     for q, column in enumerate(schema.quasi):
         if isinstance(column.hierarchy, ValueSet):
             losses[:, q] = [column.hierarchy.loss_of(rows.qi[a:b, q]) for a, b in pairwise(starts)]

@@ -30,53 +30,56 @@ def compiled(function: F) -> F:
     return cast(F, numba.njit(cache=True, nogil=True)(function))
 
 
-TABLE, PEAKS, LADDER = int(Kind.TABLE), int(Kind.PEAKS), int(Kind.LADDER)
+def inner(function: F) -> F:
+    """Compile a function that other kernels call in their loops: it makes no array and keeps none.
+
+    Without reference counts it is some ten times faster than with them.
+    """
+    if not COMPILED:
+        return function
+    without_counts: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+    return cast(F, numba.njit(**without_counts)(function))
+
+
+TABLE, PEAKS, LINEAR = int(Kind.TABLE), int(Kind.PEAKS), int(Kind.LINEAR)
+KIND, START, SIZE, DEPTH, LOWEST, HIGHEST, UNITS = range(7)
+"""The columns of `Prices.facts`; the units of a ladder follow one another from `UNITS` on."""
 
 
 class Prices(NamedTuple):
-    """The price structures of all quasi-identifiers, packed for kernels; row q of each array belongs to column q."""
+    """The price structures of all quasi-identifiers, packed for kernels. Row q of `facts` belongs to column q.
 
-    kind: Ints
-    start: Ints  # where column q begins in `values`
-    size: Ints  # row length of its table
+    `values` holds, from `START` on, a tree's table, or a ladder's slope followed by the price of each unit. Kernels
+    take the three arrays apart: inside a compiled loop an array is free, a field of a tuple is not.
+    """
+
+    facts: Ints
     values: Floats
-    depth: Ints  # number of units
-    units: Ints
-    levels: Floats
-    slope: Floats
-    lowest: Ints
-    highest: Ints
-    weight: Floats  # of each column, summing to 1
+    weight: Floats
 
 
 def pack(hierarchies: Sequence[Hierarchy], weights: Sequence[float]) -> Prices:
     """Lay the cost tables of all columns side by side."""
     tables: list[CostTable] = [hierarchy.cost_table() for hierarchy in hierarchies]
-    rungs = max((len(table.units) for table in tables), default=1)
-    start = np.cumsum([0, *(len(table.values) for table in tables)])[:-1]
-    pad = [(1,) * (rungs - len(table.units)) for table in tables]
-    weight = np.array(weights, dtype=np.float64)
-    return Prices(
-        kind=np.array([table.kind for table in tables], dtype=np.int64),
-        start=start.astype(np.int64),
-        size=np.array([table.size for table in tables], dtype=np.int64),
-        values=np.concatenate([table.values for table in tables]) if tables else np.zeros(1),
-        depth=np.array([len(table.units) for table in tables], dtype=np.int64),
-        units=np.array([table.units + p for table, p in zip(tables, pad, strict=True)], dtype=np.int64),
-        levels=np.array([table.levels + p for table, p in zip(tables, pad, strict=True)], dtype=np.float64),
-        slope=np.array([table.slope for table in tables]),
-        lowest=np.array([table.lowest for table in tables], dtype=np.int64),
-        highest=np.array([table.highest for table in tables], dtype=np.int64),
-        weight=weight / weight.sum(),
-    )
+    facts = np.ones((len(tables), UNITS + max((len(table.units) for table in tables), default=1)), dtype=np.int64)
+    values: list[Floats] = []
+    start = 0
+    for q, table in enumerate(tables):
+        own = table.values if table.kind in (Kind.TABLE, Kind.PEAKS) else np.array([table.slope, *table.levels])
+        facts[q, :UNITS] = table.kind, start, table.size, len(table.units), table.lowest, table.highest
+        facts[q, UNITS : UNITS + len(table.units)] = table.units
+        values.append(own)
+        start += len(own)
+    return Prices(facts, np.concatenate(values), np.array(weights, dtype=np.float64))
 
 
-@compiled
-def price(prices: Prices, q: int, low: int, high: int) -> float:
+@inner
+def price(facts: Ints, values: Floats, q: int, low: int, high: int) -> float:
     """What the stretch `[low, high]` of column q costs."""
-    kind = prices.kind[q]
+    kind = facts[q, KIND]
+    start = facts[q, START]
     if kind == TABLE:
-        return prices.values[prices.start[q] + low * prices.size[q] + high]
+        return values[start + low * facts[q, SIZE] + high]
     if kind == PEAKS:
         span = high - low
         if span == 0:
@@ -84,36 +87,30 @@ def price(prices: Prices, q: int, low: int, high: int) -> float:
         row = 0
         while span >> (row + 1):
             row += 1
-        base = prices.start[q] + row * prices.size[q]
-        return max(prices.values[base + low], prices.values[base + high - (1 << row)])
-    if high >= prices.highest[q]:
+        base = start + row * facts[q, SIZE]
+        return max(values[base + low], values[base + high - (1 << row)])
+    if high >= facts[q, HIGHEST]:
         return 0.0 if low == high else 1.0
-    depth = prices.depth[q]
+    if kind == LINEAR:
+        return min((high - low) * values[start], 1.0)
+    depth = facts[q, DEPTH]
     rung = 0
-    while rung < depth and low // prices.units[q, rung] != high // prices.units[q, rung]:
+    while rung < depth and low // facts[q, UNITS + rung] != high // facts[q, UNITS + rung]:
         rung += 1
-    if prices.slope[q] == 0.0:
-        return prices.levels[q, rung] if rung < depth else 1.0
-    unit = prices.units[q, min(rung, depth - 1)]
-    left = max(low // unit * unit, prices.lowest[q])
-    right = min(high // unit * unit + (unit - 1), prices.highest[q] - 1)
-    return min((right - left) * prices.slope[q], 1.0)
+    slope = values[start]
+    if slope == 0.0:
+        return values[start + 1 + rung] if rung < depth else 1.0
+    unit = facts[q, UNITS + min(rung, depth - 1)]
+    left = max(low // unit * unit, facts[q, LOWEST])
+    right = min(high // unit * unit + (unit - 1), facts[q, HIGHEST] - 1)
+    return min((right - left) * slope, 1.0)
 
 
 @compiled
-def box_price(prices: Prices, low: Ints, high: Ints) -> float:
-    """The weighted price of a box, summed over the columns in their order."""
-    total = 0.0
-    for q in range(len(low)):
-        total += prices.weight[q] * price(prices, q, low[q], high[q])
-    return total
-
-
-@compiled
-def cell_prices(prices: Prices, low: Ints, high: Ints) -> Floats:
+def cell_prices(facts: Ints, values: Floats, low: Ints, high: Ints) -> Floats:
     """The price of every column of every box, (boxes, columns)."""
     result = np.empty(low.shape)
     for c in range(low.shape[0]):
         for q in range(low.shape[1]):
-            result[c, q] = price(prices, q, low[c, q], high[c, q])
+            result[c, q] = price(facts, values, q, low[c, q], high[c, q])
     return result

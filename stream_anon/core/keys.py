@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from stream_anon.core.hierarchy.base import Ints
+from stream_anon.core.hierarchy.tree import text_of
 
 MEMO_LIMIT = 65_536
 """How many hashes of sensitive values are remembered; a bound, so that a field of free text cannot fill the memory."""
@@ -47,21 +48,29 @@ def hash_subjects(key: bytes, values: Iterable[Any]) -> Ints:
     return np.frombuffer(digests, dtype="<i8").astype(np.int64)
 
 
+def _name(value: Any) -> str | None:
+    """The text by which a value is known, as in a tree or a policy's tables: 1, 1.0 and "1" are one value."""
+    if value is None or isinstance(value, str):
+        return value
+    return text_of(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
 class ValueHash:
-    """Codes for sensitive values that have no hierarchy: equal values, equal codes."""
+    """Codes for sensitive values that have no hierarchy: equal texts, equal codes."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._memo: dict[Any, int] = {}
+        self._memo: dict[str | None, int] = {}
 
     def __call__(self, values: Sequence[Any]) -> Ints:
         """One code per value."""
+        names = [value if type(value) is str else _name(value) for value in values]
         try:
-            return np.fromiter(map(self._memo.__getitem__, values), np.int64, len(values))
+            return np.fromiter(map(self._memo.__getitem__, names), np.int64, len(names))
         except KeyError:
             if len(self._memo) > MEMO_LIMIT:
                 self._memo.clear()
-            for value in values:
-                if value not in self._memo:
-                    self._memo[value] = keyed(self._key, msgspec.json.encode(value))
-            return np.fromiter(map(self._memo.__getitem__, values), np.int64, len(values))
+            for name in names:
+                if name not in self._memo:
+                    self._memo[name] = keyed(self._key, msgspec.json.encode(name))
+            return np.fromiter(map(self._memo.__getitem__, names), np.int64, len(names))

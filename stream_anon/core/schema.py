@@ -88,10 +88,12 @@ class Schema:
     prices: Prices = field(repr=False)
     fingerprint: str
 
-    def prices_counted(self, counting: Counting) -> Prices:
-        """Prices with the nodes of trees counted in another way, for algorithms; `prices` is what readers are told."""
-        trees = [h.recounted(counting) if isinstance(h := c.hierarchy, Tree) else h for c in self.quasi]
-        return pack(trees, [column.weight for column in self.quasi])
+    def counted(self, counting: Counting) -> tuple[Prices, list[Hierarchy]]:
+        """Prices by which an algorithm may choose: shares as published, or nodes of trees summed by weight."""
+        hierarchies = [h.recounted(counting) if isinstance(h := c.hierarchy, Tree) else h for c in self.quasi]
+        if counting == "ncp":
+            return self.prices, hierarchies
+        return pack(hierarchies, [column.weight for column in self.quasi]), hierarchies
 
     @classmethod
     def compile(cls, loaded: Loaded) -> Schema:
@@ -136,9 +138,14 @@ class Schema:
             subject=policy.subject,
             requirements=requirements,
             keys=keys,
-            prices=pack([column.hierarchy for column in quasi], [column.weight for column in quasi]),
+            prices=pack([column.hierarchy for column in quasi], _shares([column.weight for column in quasi])),
             fingerprint=_fingerprint(policy, [h for h in built.values() if h is not None], tables),
         )
+
+
+def _shares(weights: Sequence[float]) -> list[float]:
+    """Weights that sum to 1, so that the loss of a row does too."""
+    return [weight / sum(weights) for weight in weights]
 
 
 def _read_tables(policy: Policy, folder: Path) -> tuple[dict[int, dict[str, Any]], list[Diagnostic]]:

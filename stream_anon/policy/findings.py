@@ -1,4 +1,4 @@
-"""Says in plain words what a model refused, at the path of the word to change; never repeats the refused value's input.
+"""Says in plain words what a model refused, at the path of the word to change; does not repeat what was refused.
 
 Only a word that had to be one of a fixed list is shown, because the hint is about it.
 """
@@ -95,6 +95,8 @@ def _unknown_kind(path: Path, context: dict[str, Any]) -> Finding:
 def _literal(path: Path, expected: str, data: Any) -> Problem:
     valid, given = re.split(r", | or ", expected.replace("'", "")), value_at(data, path)
     hint = nearest(given, valid) if isinstance(given, str) else ""
+    if hint.startswith("one of"):  # the message lists them already
+        hint = ""
     return Problem(path, "bad-value", f"{_name(path)} must be one of: {', '.join(valid)}", hint)
 
 

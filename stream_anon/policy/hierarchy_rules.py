@@ -29,6 +29,9 @@ _KINDS = {
     "timestamp": "calendar",
 }
 
+MAX_STEPS = 1e15
+"""Positions are whole numbers of steps; beyond 2^53 (9e15) a float no longer tells neighbours apart."""
+
 _WHOLE = 1e-9
 """How far a quotient of two grids may be from a whole number: 0.3 / 0.1 is not exactly 3 in binary."""
 
@@ -64,7 +67,9 @@ def _interval(path: Path, type_: str, hierarchy: IntervalHierarchy) -> Iterator[
         yield Problem((*path, "step"), "missing-key", "numbers need a step", hint)
     if type_ == "integer":
         yield from _whole_numbers(path, hierarchy)
-    yield from _snap((*path, "snap"), hierarchy.snap, 1.0 if type_ == "integer" else hierarchy.step)
+    step = 1.0 if type_ == "integer" else hierarchy.step
+    yield from _snap((*path, "snap"), hierarchy.snap, step)
+    yield from _size(path, hierarchy, step or 1.0)
 
 
 def _whole_numbers(path: Path, hierarchy: IntervalHierarchy) -> Iterator[Problem]:
@@ -86,6 +91,14 @@ def _snap(path: Path, snap: list[float], step: float | None) -> Iterator[Problem
             hint = f"a multiple of {finer:g}"
             message = "cells of a finer grid must fit into this one"
             yield Problem((*path, index), "not-a-multiple", message, hint)
+
+
+def _size(path: Path, hierarchy: IntervalHierarchy, step: float) -> Iterator[Problem]:
+    numbers = {"range": hierarchy.range or (), "scale": (hierarchy.scale or 0.0,), "snap": hierarchy.snap}
+    for key, values in numbers.items():
+        if any(abs(value) > MAX_STEPS * step for value in values):
+            message = f"{key} is more than {MAX_STEPS:.0e} steps wide or away from 0"
+            yield Problem((*path, key), "out-of-range", message, "use a coarser step, or smaller numbers")
 
 
 def _multiple(coarse: float, fine: float) -> bool:

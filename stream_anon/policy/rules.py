@@ -33,6 +33,7 @@ def problems(policy: Policy) -> list[Problem]:
         *_privacy(policy),
         *_stream(policy),
         *_algorithm(policy),
+        *_topics(policy),
     ]
 
 
@@ -81,6 +82,7 @@ def _attributes(policy: Policy) -> Iterator[Problem]:
 
 def _read_fields(policy: Policy) -> Iterator[Problem]:
     """Fields that are read and obeyed must not be published, nor be another's."""
+    seen: list[tuple[str, str]] = []
     for name, attribute in policy.sensitive.items():
         for key in ("guarding_node", "psf"):
             field = getattr(attribute, key)
@@ -91,7 +93,13 @@ def _read_fields(policy: Policy) -> Iterator[Problem]:
                 message = "this field is an attribute too, but what a person asks for is never published"
                 yield Problem(("attributes", name, key), "published-request", message, hint)
             if "" in field.split("."):
-                yield Problem(("attributes", name, key), "bad-name", "a part of this dotted name is empty")
+                hint = "write the path of a nested field like person.wish"
+                yield Problem(("attributes", name, key), "bad-name", "a part of this dotted name is empty", hint)
+            if any(_overlap(field, other) and (field, key) != (other, use) for other, use in seen):
+                hint = "each kind of request needs a field of its own"
+                message = "this field is, or lies inside, that of another request"
+                yield Problem(("attributes", name, key), "overlapping-names", message, hint)
+            seen.append((field, key))
 
 
 def _overlap(one: str, other: str) -> bool:
@@ -188,3 +196,15 @@ def _algorithm(policy: Policy) -> Iterator[Problem]:
         if attribute.hierarchy.kind not in TREES:
             message = f'the loss "{settings.loss}" counts nodes of trees, and "{name}" has none'
             yield Problem(("algorithm", "loss"), "needs-tree", message, "use loss: ncp")
+
+
+def _topics(policy: Policy) -> Iterator[Problem]:
+    if policy.kafka is None:
+        return
+    taken = {policy.kafka.input}
+    for key in ("output", "dead_letter"):
+        topic = getattr(policy.kafka, key)
+        if topic in taken:
+            message = "this topic is used twice: what is published must not be read again, nor mixed with dead letters"
+            yield Problem(("kafka", key), "same-topic", message, "name another topic")
+        taken.add(topic)

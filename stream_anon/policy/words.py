@@ -52,7 +52,7 @@ def trace(location: Path, data: Any) -> Spot:
 
 
 def tags(model: type[BaseModel]) -> tuple[str, ...]:
-    """The words by which a model is chosen among others: its only field with a single literal value."""
+    """The words by which a model is chosen among others: the literal of its first field."""
     first = next(iter(model.model_fields.values()))
     return get_args(first.annotation) if get_origin(first.annotation) is Literal else ()
 

@@ -1,0 +1,1 @@
+"""Runs: sources, engines and sinks put together."""

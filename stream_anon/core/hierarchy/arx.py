@@ -14,6 +14,9 @@ from stream_anon.policy.tables import Cell, read_cells
 
 Key = tuple[int, str]
 
+LEVELS = 100
+"""Columns. No hierarchy in use has a tenth of it; far more of them are another file given by mistake."""
+
 
 def read_tree(path: Path, shown: str, delimiter: str = ";") -> Node:
     """The tree of a CSV file, children in the order of their first lines."""
@@ -41,6 +44,10 @@ def _shape_mistakes(lines: list[tuple[int, list[Cell]]], shown: str) -> list[Dia
         cell = lines[0][1][0]
         hint = 'write leaf;...;* on each line, or set "delimiter"'
         return [Diagnostic("one-column", "a hierarchy needs at least two columns", shown, 1, 1, cell.width, hint)]
+    if width > LEVELS:
+        cell = lines[0][1][LEVELS]
+        message = f"a hierarchy has at most {LEVELS} columns, this one {width}"
+        return [Diagnostic("too-many-columns", message, shown, 1, cell.column, cell.width)]
     leaves: dict[str, int] = {}
     for line, cells in lines:
         if len(cells) != width:

@@ -52,7 +52,8 @@ class Kind(IntEnum):
 
     TABLE = 0  # a square table, for small trees
     PEAKS = 1  # a sparse table of maxima, for large trees
-    LADDER = 2  # integer division by nested units, for numbers, codes and instants
+    LADDER = 2  # integer division by nested units, for codes, instants and numbers on a grid
+    LINEAR = 3  # the width, for numbers without a grid
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,14 +42,8 @@ SECONDS = {
 }
 """The units from fine to coarse, in seconds of a calendar whose months all have five weeks."""
 
-_FORMATS = {
-    "second": "%Y-%m-%dT%H:%M:%S",
-    "minute": "%Y-%m-%dT%H:%M",
-    "hour": "%Y-%m-%dT%H",
-    "day": "%Y-%m-%d",
-    "month": "%Y-%m",
-    "year": "%Y",
-}
+_LENGTHS = {"second": 19, "minute": 16, "hour": 13, "day": 10}
+"""How much of an instant in ISO 8601 form names each unit."""
 
 
 class Calendar:
@@ -87,7 +81,8 @@ class Calendar:
     def _instant(self, value: Any) -> datetime | None:
         try:
             if isinstance(value, str):
-                value = datetime.fromisoformat(value)
+                number = len(value) > 8 and value.isascii() and value.isdigit()  # 20260308 is a date
+                value = int(value) if number else datetime.fromisoformat(value)
             if isinstance(value, datetime):
                 return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
             if not math.isfinite(value):
@@ -97,7 +92,10 @@ class Calendar:
             return None
 
     def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
-        """Positions; text is an ISO 8601 date or instant, in UTC unless it says otherwise, and a number a Unix time."""
+        """Positions; text is an ISO 8601 date or instant, in UTC unless it says otherwise, and a number a Unix time.
+
+        Text of more than eight digits is a number too, as in a CSV file.
+        """
         return encode_each(values, self._position, self._extra, self.top)
 
     def loss(self, low: Ints, high: Ints) -> Floats:
@@ -124,14 +122,16 @@ class Calendar:
             return f"{year:04d}-{month + 1:02d}-{week * 7 + 1:02d}/{year:04d}-{month + 1:02d}-{last:02d}"
         day, second = divmod(within, _DAY)
         instant = datetime(year, month + 1, week * 7 + day + 1, second // 3600, second // 60 % 60, second % 60)
-        return instant.strftime(_FORMATS[unit])
+        return instant.isoformat()[: _LENGTHS[unit]]
 
     def contains(self, label: Any, value: Any) -> bool:
         """Whether the instant falls into the unit."""
         if label == "*" or value is None:
             return bool(label == "*" or label == MISSING_LABEL)
         code = self._position(value)
-        return code is not None and any(self._word(name, code) == label for name in self._names)
+        if code is None:
+            return bool(label == UNKNOWN_LABEL)
+        return any(self._word(name, code) == label for name in self._names)
 
     def cost_table(self) -> CostTable:
         """A ladder of the units."""

@@ -37,7 +37,7 @@ class Interval:
         self._extra = leaves
         self.lowest = -OPEN_LIMIT if low is None else self._cell(low)
         self.top = (OPEN_LIMIT if high is None else self._last_cell(high)) + 1
-        width = (self.top - 1 - self.lowest) if scale is None else scale / (step or 1)
+        width = max(self.top - 1 - self.lowest, 1) if scale is None else scale / (step or 1)
         self._slope = 1.0 / width
         self._units = tuple(round(grid / (step or 1)) for grid in snap) or (1,)
         self._range = None if low is None or high is None else (low, high)
@@ -51,18 +51,20 @@ class Interval:
         return max(math.ceil(high / self._step - 1e-9) - 1, self.lowest) if self._step else int(high)
 
     def _position(self, value: Any) -> int | None:
-        if not math.isfinite(value) or abs(value) > OPEN_LIMIT * (self._step or 1):
+        value = _number(value, self._step is None) if isinstance(value, str) else value
+        limit = OPEN_LIMIT * (self._step or 1)
+        if not -limit <= value <= limit:  # true of NaN too, and of integers too large to be a float
             return None
         if self._range is not None and not self._range[0] <= value <= self._range[1]:
             return None
         return min(self._cell(value), self.top - 1)
 
     def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
-        """Positions; a number outside the range is unknown."""
+        """Positions; a number outside the range is unknown. A policy's tables name numbers by their text."""
         if self._step is None:
             try:
                 codes = np.array(values, dtype=np.int64)
-            except (TypeError, OverflowError):
+            except (TypeError, ValueError, OverflowError):
                 return encode_each(values, self._position, self._extra, self.top)
             outside = (codes < self.lowest) | (codes >= self.top)
             if not outside.any():
@@ -87,21 +89,23 @@ class Interval:
         ends = [int(left) * self._step, (int(right) + 1) * self._step]
         if self._range is not None:
             ends = [max(ends[0], self._range[0]), min(ends[1], self._range[1])]
-        digits = max(0, 2 - math.floor(math.log10(self._step)))
+        digits = max(0, 9 - math.floor(math.log10(self._step)))  # only what binary fractions added is cut off
         return [round(end, digits) for end in ends]
 
     def contains(self, label: Any, value: Any) -> bool:
-        """Whether the number lies between the ends, both included."""
-        if value is None or label is None:
-            return label is None or label == [None, None]
+        """Whether the number lies between the ends, both included; None covers what has no place among the numbers."""
+        if label is None:
+            return value is None or self._position(value) is None
         low, high = label
+        if value is None:
+            return low is None
         slack = 1e-9 * max(1.0, abs(value)) if self._step else 0  # decimal ends are binary approximations
         return low is None or low - slack <= value <= high + slack
 
     def cost_table(self) -> CostTable:
-        """A ladder with a slope."""
+        """A slope, and a ladder if ends snap to grids."""
         return CostTable(
-            Kind.LADDER,
+            Kind.LINEAR if self._units == (1,) else Kind.LADDER,
             units=self._units,
             levels=(0.0,) * len(self._units),
             slope=self._slope,
@@ -112,3 +116,11 @@ class Interval:
     def signature(self) -> str:
         """All settings."""
         return f"interval {self.lowest} {self.top} {self._slope!r} {self._units} {self._step!r} {self._extra}"
+
+
+def _number(text: str, whole: bool) -> float:
+    """The number a text names; NaN if it names none."""
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        return math.nan

@@ -66,18 +66,25 @@ class Prefix:
         """The common beginning, the rest masked; `*` if nothing is common."""
         if high >= self.top:
             return "*" if low != high else (MISSING_LABEL if self._extra.missing and low == self.top else UNKNOWN_LABEL)
-        masked = int(rung(self._units, np.array(low), np.array(high)))
+        return self._masked(low, int(rung(self._units, np.array(low), np.array(high))))
+
+    def _masked(self, code: int, masked: int) -> str:
         if masked == self._length:
             return "*"
-        text, rest = "", low
+        text, rest = "", code
         for _ in range(self._length):
             rest, digit = divmod(rest, len(self._alphabet))
             text = self._alphabet[digit] + text
         return text[: self._length - masked] + "*" * masked
 
     def contains(self, label: Any, value: Any) -> bool:
-        """Whether the code begins like the label."""
-        return label == "*" or (value is not None and text_of(value).upper().startswith(label.rstrip("*")))
+        """Whether the code begins like the label; an absence is covered by its own leaf and by `*`."""
+        if label in ("*", MISSING_LABEL) and value is None:
+            return True
+        code = None if value is None else self._position(value)
+        if code is None:
+            return bool(value is not None and label in ("*", UNKNOWN_LABEL))
+        return any(self._masked(code, masked) == label for masked in range(self._length + 1))
 
     def cost_table(self) -> CostTable:
         """A ladder of powers of the alphabet's size."""

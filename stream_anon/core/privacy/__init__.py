@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from stream_anon.core.hierarchy import Hierarchy, Ints, Tree
+from stream_anon.core.hierarchy.base import UNKNOWN_LABEL
 from stream_anon.core.privacy.base import PrivacyModel
 from stream_anon.core.privacy.estimates import RunningDistribution, RunningWishes
 from stream_anon.core.privacy.guarding import GuardingNode
@@ -68,8 +69,10 @@ def build(
 
     def codes(i: int, key: str, s: int, named: Mapping[str, Any]) -> dict[int, Any]:
         found, lost = columns[s].encode(list(named))
-        for name, missing in zip(named, lost if lost is not None else (), strict=False):
-            if missing:
+        top = getattr(columns[s].hierarchy, "top", None)  # from here on stand the leaves of what is absent
+        for j, name in enumerate(named):
+            absent = top is not None and found[j] >= top and name != UNKNOWN_LABEL
+            if absent or (lost is not None and lost[j]):
                 path = ("privacy", i, key, name)
                 problems.append(
                     Problem(

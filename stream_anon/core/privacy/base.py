@@ -72,7 +72,7 @@ class SensitiveModel(PrivacyModel):
     def gains(self, rows: Batch, candidates: Batch) -> Floats:
         """The gain of each candidate as if it were a new person; equal values gain equally, so each is judged once."""
         values, counts, people = count_people(rows.sensitive[:, self.column], rows.subject)
-        before = self.judge(values, counts, people) if people else 0.0
+        before = self.judge(values, counts, people)
         offered, which = np.unique(candidates.sensitive[:, self.column], return_inverse=True)
         gain = np.empty(len(offered))
         for i, value in enumerate(offered):

@@ -56,7 +56,7 @@ class GuardingNode(PrivacyModel):
 
     def gains(self, rows: Batch, candidates: Batch) -> Floats:
         """The gain of each candidate; equal value and guard gain equally."""
-        before = self.shortfall(rows) if len(rows) else 0.0
+        before = self.shortfall(rows)
         column = self.column
         pairs = np.stack([candidates.sensitive[:, column], candidates.guard[:, column]], axis=1)
         _, first, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
@@ -64,16 +64,17 @@ class GuardingNode(PrivacyModel):
         return np.asarray(np.array(gain)[which.ravel()])
 
     def repair(self, rows: Batch) -> Batch:
-        """Raise one row's value at a time, to the ancestor that lowers the violation most per added loss.
+        """Raise one person's value at a time, to the ancestor that lowers the violation most per added loss.
 
-        Deterministic: ties go to the first row and its lowest ancestor. Stops when all is safe or nothing helps.
+        The values published do not depend on the order of the rows: ties go to the first value in tree order and its
+        lowest ancestor; among people with equal values to the first row. Stops when all is safe or nothing helps.
         """
         missing = self.shortfall(rows)
         while missing > 0.0:
             best, best_left, best_rate = None, missing, 0.0
-            for i, ancestor, cost in self._raises(rows.sensitive[:, self.column]):
+            for index, ancestor, cost in self._raises(rows):
                 columns = rows.sensitive.copy()
-                columns[i, self.column] = ancestor
+                columns[index, self.column] = ancestor
                 attempt = rows.with_sensitive(columns)
                 left = self.shortfall(attempt)
                 rate = (missing - left) / max(cost, SLACK)
@@ -84,10 +85,35 @@ class GuardingNode(PrivacyModel):
             rows, missing = best, best_left
         return rows
 
-    def _raises(self, nodes: Ints) -> Iterator[tuple[int, int, float]]:
-        """Every (row, ancestor, added loss), one row for each different published value: equal values raise alike."""
-        for i in np.sort(np.unique(nodes, return_index=True)[1]).tolist():
-            before, ancestor = sensitive_loss(self.tree, int(nodes[i])), int(self.tree.parent[nodes[i]])
-            while ancestor >= 0:
-                yield i, ancestor, sensitive_loss(self.tree, ancestor) - before
-                ancestor = int(self.tree.parent[ancestor])
+    def _raises(self, rows: Batch) -> Iterator[tuple[list[int], int, float]]:
+        """Every (rows, ancestor, added loss) worth trying: equal rows of one person, or all of that person's rows.
+
+        A person counts by their most telling row, so raising one of several equal ones would help nobody. People with
+        the same values raise alike: one of them is tried.
+        """
+        nodes = rows.sensitive[:, self.column].tolist()
+        owned: dict[int, list[int]] = {}
+        for i, subject in enumerate(rows.subject.tolist()):
+            owned.setdefault(subject, []).append(i)
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for index in owned.values():
+            alike.setdefault(tuple(sorted(nodes[i] for i in index)), index)
+        for values, index in sorted(alike.items()):
+            for value in sorted(set(values)):
+                yield from self._climb([i for i in index if nodes[i] == value], nodes, int(self.tree.parent[value]))
+            if values[0] != values[-1]:
+                yield from self._climb(index, nodes, self._common(values))
+
+    def _climb(self, index: list[int], nodes: list[int], ancestor: int) -> Iterator[tuple[list[int], int, float]]:
+        before = sum(sensitive_loss(self.tree, nodes[i]) for i in index)
+        while ancestor >= 0:
+            yield index, ancestor, len(index) * sensitive_loss(self.tree, ancestor) - before
+            ancestor = int(self.tree.parent[ancestor])
+
+    def _common(self, nodes: tuple[int, ...]) -> int:
+        """The lowest node at or above all of the nodes; parents have larger numbers than their children."""
+        low, high = min(self.tree.first[list(nodes)]), max(self.tree.last[list(nodes)])
+        above = max(nodes)
+        while self.tree.first[above] > low or self.tree.last[above] < high:
+            above = int(self.tree.parent[above])
+        return above

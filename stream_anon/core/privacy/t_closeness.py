@@ -55,7 +55,9 @@ class TCloseness(SensitiveModel):
         return float(np.abs(difference).sum() / 2)
 
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
-        """By how much the distance exceeds t."""
+        """By how much the distance exceeds t; as long as the whole is unknown, every group falls short."""
+        if self._reference() is None:
+            return 1.0
         over = self.distance(values, counts) - self.t
         return over if over > SLACK else 0.0
 
