@@ -45,9 +45,11 @@ class Company:
         candidates = candidates[~np.isin(candidates, seed)] if bonus is None else candidates
         bonus = np.zeros(len(candidates)) if bonus is None else bonus
         members, _ = self.kernels.grow(self.columns(), seed, candidates, bonus, self.need, limit)
-        if not len(members) or self._countable:
-            return members if len(members) else None
-        return self._satisfy(members, candidates, limit)
+        return self.finish(members, candidates, limit) if len(members) else None
+
+    def finish(self, members: Ints, candidates: Ints, limit: float = np.inf) -> Ints | None:
+        """A group that the kernels think complete, with what it takes to satisfy the models they do not know."""
+        return members if self._countable else self._satisfy(members, candidates, limit)
 
     def gather(self, seed: Ints, ordered: Ints) -> Ints | None:
         """A group of the seed and the first of the ordered rows that are of use; None if they do not suffice."""

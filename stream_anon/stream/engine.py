@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from stream_anon.core.batch import Batch
+from stream_anon.core.batch import UNNUMBERED, Batch
 from stream_anon.core.group import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
@@ -26,8 +27,8 @@ class Algorithm(Protocol):
         """Admit staged rows in order, at most until a group is ready: how many were admitted, and that group."""
         ...
 
-    def complete(self, slot: int) -> Ints | None:
-        """A group of waiting rows around the one in `slot`; None if there is none."""
+    def complete(self, slot: int) -> list[Ints]:
+        """Groups of waiting rows that leave so that the one in `slot` can; it is in none of them if it cannot."""
         ...
 
     def leave(self, slots: Ints) -> None:
@@ -57,10 +58,12 @@ class Engine:
 
     def push(self, batch: Batch, now: float) -> Outcome:
         """Take rows in order, one by one; those that find no room are left to the caller."""
-        self._schema.requirements.observe(batch)
         taken, groups, suppressed = 0, [], []
         while taken < len(batch) and (room := min(self._buffer.room(), len(batch) - taken)):
-            self._arrive(self._buffer.stage(batch.take(slice(taken, taken + room))))
+            rows = batch.take(slice(taken, taken + room))
+            fresh = rows.serial == UNNUMBERED
+            self._schema.requirements.observe(rows.take(fresh))  # what comes back was seen before
+            self._arrive(self._buffer.stage(rows), fresh)
             taken += room
             outcome = self._let_go()
             groups += outcome.groups
@@ -95,21 +98,28 @@ class Engine:
         self._buffer.free(slots)
         return rows
 
-    def _arrive(self, slots: Ints) -> None:
-        """Let staged rows arrive one after the other, and see to the deadlines that their number brings."""
-        buffer, serial = self._buffer, self._buffer.columns.serial
-        place = 0
-        while place < len(slots):
-            end = len(slots)
-            oldest = buffer.oldest() if self._records is not None else -1
-            if oldest >= 0 and self._records is not None:
-                end = min(end, place + int(serial[oldest]) + self._records - buffer.latest)
-            if end > place:
+    def _arrive(self, slots: Ints, fresh: npt.NDArray[np.bool_]) -> None:
+        """Let staged rows arrive one after the other, and see to the deadlines that their number brings.
+
+        Neighbours that are handed back arrive together: being due at once, they still are company for one another.
+        """
+        for part in np.split(np.arange(len(slots)), np.flatnonzero(np.diff(fresh)) + 1):
+            place, stop = int(part[0]), int(part[-1]) + 1
+            while place < stop:
+                end = min(stop, place + self._until_due(int(slots[place]))) if fresh[place] else stop
                 taken, group = self._algorithm.arrive(slots[place:end])
                 place += taken
                 if group is not None:
                     self._choose(group, Reason.READY)
-            self._expire_by_count()
+                if fresh[part[0]] or place == stop:
+                    self._expire_by_count()
+
+    def _until_due(self, slot: int) -> int:
+        """How many new rows, from this one on, may arrive until one that waits, or the first of them, is due."""
+        if self._records is None:
+            return self._buffer.limit
+        oldest, serial = self._buffer.oldest(), self._buffer.columns.serial
+        return int(serial[oldest if oldest >= 0 else slot] - serial[slot]) + self._records + 1
 
     def _expire_by_count(self) -> None:
         if self._records is None:
@@ -121,10 +131,13 @@ class Engine:
 
     def _complete(self, slot: int, reason: Reason) -> None:
         """Find company for a row that is due; if there is none, the row is given up or held back."""
-        group = self._algorithm.complete(slot)
-        if group is not None:
+        placed = False
+        for group in self._algorithm.complete(slot):
+            placed |= slot in group
             self._choose(group, reason)
-        elif self._hold and reason is not Reason.FLUSH:
+        if placed:
+            return
+        if self._hold and reason is not Reason.FLUSH:
             self._buffer.held[slot] = True
         else:
             self._given_up.append(np.array([slot], dtype=np.int64))

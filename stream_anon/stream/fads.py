@@ -23,14 +23,15 @@ class Fads:
         self._company.buffer.admit(slots)
         return len(slots), None
 
-    def complete(self, slot: int) -> Ints | None:
+    def complete(self, slot: int) -> list[Ints]:
         """The row and its nearest neighbours."""
         company = self._company
         waiting = company.buffer.waiting()
         point = company.buffer.columns.qi[slot]
         distance = company.kernels.union_prices(company.buffer.columns.qi, waiting, point, point)
         others = waiting[np.argsort(distance, kind="stable")]
-        return company.gather(np.array([slot], dtype=np.int64), others[others != slot])
+        group = company.gather(np.array([slot], dtype=np.int64), others[others != slot])
+        return [] if group is None else [group]
 
     def leave(self, slots: Ints) -> None:
         """Nothing is remembered."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Hierarchy, Ints
-from stream_anon.core.kernels import COMPILED, Prices, compiled, inner, price
+from stream_anon.core.kernels import COMPILED, KIND, SIZE, START, TABLE, Prices, compiled, inner, price
 
 
 class Columns(NamedTuple):
@@ -38,20 +38,39 @@ def _union(facts: Ints, values: Floats, weight: Floats, qi: Ints, slot: int, low
     return total
 
 
+@inner
+def _unions(
+    facts: Ints, values: Floats, weight: Floats, qi: Ints, slots: Ints, low: Ints, high: Ints, result: Floats
+) -> None:
+    """The same for many rows, column by column: short loops without branches are several times faster."""
+    for i in range(len(slots)):
+        result[i] = 0.0
+    for q in range(len(weight)):
+        a, b, share = low[q], high[q], weight[q]
+        if facts[q, KIND] == TABLE:
+            start, size = facts[q, START], facts[q, SIZE]
+            for i in range(len(slots)):
+                at = qi[slots[i], q]
+                result[i] += share * values[start + min(a, at) * size + max(b, at)]
+        else:
+            for i in range(len(slots)):
+                at = qi[slots[i], q]
+                result[i] += share * price(facts, values, q, min(a, at), max(b, at))
+
+
 @compiled
 def union_prices_compiled(prices: Prices, qi: Ints, slots: Ints, low: Ints, high: Ints) -> Floats:
     """See `Kernels.union_prices`."""
-    facts, values, weight = prices
+    facts, values, weight, _ = prices
     result = np.empty(len(slots))
-    for i in range(len(slots)):
-        result[i] = _union(facts, values, weight, qi, slots[i], low, high)
+    _unions(facts, values, weight, qi, slots, low, high, result)
     return result
 
 
 @compiled
 def widened_prices_compiled(prices: Prices, qi: Ints, slot: int, low: Ints, high: Ints) -> Floats:
     """See `Kernels.widened_prices`."""
-    facts, values, weight = prices
+    facts, values, weight, _ = prices
     result = np.empty(len(low))
     for c in range(len(low)):
         result[c] = _union(facts, values, weight, qi, slot, low[c], high[c])
@@ -120,7 +139,7 @@ def grow_compiled(
     Prices only rise while a box widens, so the price a candidate had when last computed is a lower bound: most
     candidates cost one comparison per step.
     """
-    facts, values, weight = prices
+    facts, values, weight, _ = prices
     qi, subject, sensitive = columns
     k, wanted = need
     members = np.empty(len(seed) + len(candidates), dtype=np.int64)
@@ -136,7 +155,8 @@ def grow_compiled(
         members[count] = slot
         count += 1
     loss = _union(facts, values, weight, qi, seed[0], low, high)
-    bound = np.zeros(len(candidates))
+    bound = np.empty(len(candidates))
+    _unions(facts, values, weight, qi, candidates, low, high, bound)
     while True:
         seats = max(k - people, 1)
         lacking = 0
@@ -172,6 +192,113 @@ def grow_compiled(
         loss = best_price
 
 
+@inner
+def _near(
+    facts: Ints,
+    values: Floats,
+    weight: Floats,
+    order: Ints,
+    qi: Ints,
+    slot: int,
+    queue: Ints,
+    length: int,
+    limit: float,
+    near: Ints,
+    total: Floats,
+) -> int:
+    """Which of the first rows of a queue cost at most `limit` together with one row; how many, in their order.
+
+    Column by column in `order`, dropping rows as soon as they exceed the limit.
+    """
+    for i in range(length):
+        near[i] = queue[i]
+        total[i] = 0.0
+    count = length
+    for q in order:
+        at, share, kept = qi[slot, q], weight[q], 0
+        if facts[q, KIND] == TABLE:
+            row = facts[q, START] + at * facts[q, SIZE]
+            for i in range(count):
+                sum_ = total[i] + share * values[row + qi[near[i], q]]
+                near[kept] = near[i]
+                total[kept] = sum_
+                kept += sum_ <= limit
+        else:
+            for i in range(count):
+                other = qi[near[i], q]
+                sum_ = total[i] + share * price(facts, values, q, min(at, other), max(at, other))
+                near[kept] = near[i]
+                total[kept] = sum_
+                kept += sum_ <= limit
+        count = kept
+    return count
+
+
+@inner
+def _hardness(facts: Ints, values: Floats, weight: Floats, qi: Ints, slot: int, sample: Ints, known: int) -> float:
+    """The average price of a row with the rows of a sample (columns, rows), column by column."""
+    total = 0.0
+    for q in range(len(weight)):
+        at = qi[slot, q]
+        column = 0.0
+        if facts[q, KIND] == TABLE:  # the table is symmetric: no need to know which is lower
+            row = facts[q, START] + at * facts[q, SIZE]
+            for i in range(known):
+                column += values[row + sample[q, i]]
+        else:
+            for i in range(known):
+                column += price(facts, values, q, min(at, sample[q, i]), max(at, sample[q, i]))
+        total += weight[q] * column
+    return total / known if known else 0.0
+
+
+@compiled
+def arrive_compiled(
+    prices: Prices,
+    columns: Columns,
+    queue: Ints,
+    first: int,
+    sample: Ints,
+    seen: int,
+    hardness: Floats,
+    need: Need,
+    limit: float,
+    log2: Floats,
+) -> tuple[int, Ints]:
+    """See `Kernels.arrive`."""
+    facts, values, weight, least = prices
+    qi = columns.qi
+    near = np.empty(len(queue), dtype=np.int64)
+    total = np.empty(len(queue))
+    order = np.argsort(-weight * least, kind="mergesort")
+    for n in range(first, len(queue)):
+        slot = queue[n]
+        hardness[slot] = _hardness(facts, values, weight, qi, slot, sample, min(seen, sample.shape[1]))
+        for q in range(len(weight)):
+            sample[q, seen % sample.shape[1]] = qi[slot, q]
+        seen += 1
+        if limit < 0.0:
+            continue
+        count = _near(facts, values, weight, order, qi, slot, queue, n, limit, near, total)
+        if count >= need.k - 1:
+            members, _ = grow_compiled(
+                prices, columns, queue[n : n + 1], near[:count], np.zeros(count), need, limit, log2
+            )
+            if len(members):
+                return n + 1 - first, members
+    return len(queue) - first, near[:0]
+
+
+@compiled
+def box_price_compiled(prices: Prices, low: Ints, high: Ints) -> float:
+    """See `Kernels.box_price`."""
+    facts, values, weight, _ = prices
+    total = 0.0
+    for q in range(len(weight)):
+        total += weight[q] * price(facts, values, q, low[q], high[q])
+    return total
+
+
 class Kernels:
     """The hot loops over one set of prices; `compiled=False` takes the numpy versions."""
 
@@ -203,6 +330,8 @@ class Kernels:
 
     def box_price(self, low: Ints, high: Ints) -> float:
         """The price of one box."""
+        if self._compiled:
+            return box_price_compiled(self.prices, low, high)
         return float(self.box_prices(low[None], high[None])[0])
 
     def grow(
@@ -259,6 +388,58 @@ class Kernels:
             closed = closed | (columns.subject[candidates] == columns.subject[slot])
             loss = float(prices[best])
             low, high = np.minimum(low, columns.qi[slot]), np.maximum(high, columns.qi[slot])
+
+    def arrive(
+        self,
+        columns: Columns,
+        queue: Ints,
+        first: int,
+        sample: Ints,
+        seen: int,
+        hardness: Floats,
+        need: Need,
+        limit: float,
+    ) -> tuple[int, Ints]:
+        """Let the rows `queue[first:]` arrive one by one behind `queue[:first]`, until one of them finds a cluster.
+
+        The hardness of each is written down: its average price with the rows of `sample`, a ring of the last arrivals,
+        of which `seen` there were in all. Around each newcomer a cluster is grown of earlier rows within `limit`; the
+        first that meets the need ends the call (none is tried if the limit is negative). How many arrived, and it.
+        """
+        log2 = self._logarithms(len(queue) + 1)
+        if self._compiled:
+            return arrive_compiled(self.prices, columns, queue, first, sample, seen, hardness, need, limit, log2)
+        for n in range(first, len(queue)):
+            slot = int(queue[n])
+            point = columns.qi[slot]
+            hardness[slot] = self._hardness(point, sample[:, : min(seen, sample.shape[1])])
+            sample[:, seen % sample.shape[1]] = point
+            seen += 1
+            if limit < 0.0:
+                continue
+            near = queue[:n][self._pair_prices(columns.qi[queue[:n]], point) <= limit]
+            if len(near) >= need.k - 1:
+                members, _ = self.grow(columns, queue[n : n + 1], near, np.zeros(len(near)), need, limit)
+                if len(members):
+                    return n + 1 - first, members
+        return len(queue) - first, np.empty(0, dtype=np.int64)
+
+    def _pair_prices(self, rows: Ints, point: Ints) -> Floats:
+        """The price of each row with one other, summed over the columns from the most to the least telling."""
+        total = np.zeros(len(rows))
+        for q in np.argsort(-self.prices.weight * self.prices.least, kind="stable"):
+            low, high = np.minimum(rows[:, q], point[q]), np.maximum(rows[:, q], point[q])
+            total += self.prices.weight[q] * self._hierarchies[q].loss(low, high)
+        return total
+
+    def _hardness(self, point: Ints, sample: Ints) -> float:
+        if not sample.shape[1]:
+            return 0.0
+        total = 0.0
+        for q, hierarchy in enumerate(self._hierarchies):
+            costs = hierarchy.loss(np.minimum(sample[q], point[q]), np.maximum(sample[q], point[q]))
+            total += self.prices.weight[q] * float(np.cumsum(costs)[-1])  # one by one, as the compiled loop adds
+        return total / sample.shape[1]
 
     def _logarithms(self, size: int) -> Floats:
         """Binary logarithms of 0 .. size, the first one as 0; one table for both versions."""
