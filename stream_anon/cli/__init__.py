@@ -11,10 +11,9 @@ from typing import Annotated
 import typer
 
 from stream_anon import __version__
-from stream_anon.cli import check, output, schema
+from stream_anon.cli import check, demo, output, pipe, schema
+from stream_anon.cli.interrupt import INTERRUPTED
 from stream_anon.errors import PolicyError, StreamAnonError
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="stream-anon",
@@ -23,7 +22,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("demo")(demo.demo)
 app.command("check")(check.check)
+app.command("pipe")(pipe.pipe)
 app.command("schema")(schema.schema)
 
 

@@ -1,4 +1,4 @@
-"""`stream-anon demo`: a made-up stream, anonymized before one's eyes and audited at the end; needs no Kafka, no file."""
+"""`stream-anon demo`: a made-up stream, anonymized before one's eyes and audited at the end. Needs no Kafka."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from stream_anon.cli import output
@@ -32,7 +31,9 @@ def demo(
     ] = None,
     into: Annotated[
         Path | None,
-        typer.Option("--save", help="Write the policy and 1,000 records into this folder, and leave.", show_default=False),
+        typer.Option(
+            "--save", help="Write the policy and 1,000 records into this folder, and leave.", show_default=False
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
@@ -57,7 +58,7 @@ def demo(
     make_ready(schema.policy.algorithm)
     console = output.talk()
     console.print(Text(_opening(schema), style="bold"))
-    with interruptible(stage.stop) as interrupt, (Picture if console.is_terminal else Plain)(console) as view:
+    with interruptible(stage.stop) as interrupt, _view(console) as view:
         stage.run(time.sleep, view)
     tally = stage.pipeline.tally
     checks = list(stage.witness.checks(tally.suppressed + tally.rejected.total()))
@@ -71,22 +72,28 @@ def demo(
     interrupt.leave()
 
 
+def _view(console: Console) -> Picture | Plain:
+    moves = console.is_terminal and not console.is_dumb_terminal
+    return Picture(console) if moves else Plain(console)
+
+
 def _opening(schema: Schema) -> str:
-    models = ", ".join(
-        " ".join(str(value) for value in model.model_dump(exclude_none=True, exclude_defaults=True).values())
-        for model in schema.policy.privacy
-    )
-    return f"policy {schema.policy.name}: {models}"
+    models = []
+    for model in schema.policy.privacy:
+        details = model.model_dump(exclude_none=True, exclude_defaults=True)
+        kind = details.pop("model")
+        models.append(" ".join([kind, *(f"{key}={value}" for key, value in details.items())]))
+    return f"policy {schema.policy.name}: {', '.join(models)}"
 
 
 def _summary(console: Console, stage: Stage, checks: list[Check]) -> None:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for check in checks:
-        verdict = Text("ok", style="bold green") if check.ok else Text("FAILED", style="bold red")
-        table.add_row(verdict, check.name, check.found)
-    losses = ", ".join(f"{name} {loss:.3f}" for name, loss in stage.pipeline.tally.losses.items())
-    table.add_row("", "information lost", f"{stage.pipeline.tally.loss:.3f} ({losses})")
-    console.print(table)
+        verdict = ("ok", "bold green") if check.ok else ("FAILED", "bold red")
+        console.print(Text.assemble(verdict, " " * (8 - len(verdict[0])), f"{check.name:<36}{check.found}"))
+    tally = stage.pipeline.tally
+    losses = ", ".join(f"{name} {loss:.3f}" for name, loss in tally.losses.items())
+    console.print(f"        {'information lost':<36}{tally.loss:.3f} of 1")
+    console.print(f"          {losses}")
 
 
 def _closing(ok: bool, policy: Path | None) -> str:

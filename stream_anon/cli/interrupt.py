@@ -20,6 +20,7 @@ class Interrupt:
         self._stop = stop
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal."""
         if self.signal is not None:
             raise KeyboardInterrupt
         self.signal = number

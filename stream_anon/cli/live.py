@@ -7,7 +7,6 @@ from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -28,7 +27,8 @@ class View(Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Leave the terminal as it was."""
 
-    def __call__(self, stage: Stage) -> None: ...
+    def __call__(self, stage: Stage) -> None:
+        """Show."""
 
 
 class Plain:
@@ -80,7 +80,7 @@ class Picture:
     def __call__(self, stage: Stage) -> None:
         """Draw, at most ten times a second."""
         now = stage.elapsed
-        if now - self._drawn < 0.1 and now < stage.seconds:
+        if now - self._drawn < 0.1 and not stage.over:
             return
         self._drawn = now
         if self._sight is None or now - self._since > _SHOWN_FOR:
@@ -132,10 +132,9 @@ def _head(grid: Table, title: str, remark: str) -> None:
     grid.add_row(Text(title, style="bold"), "", Text(remark, style="dim"))
 
 
-def _bar(share: float, style: str) -> ProgressBar:
-    return ProgressBar(
-        total=1.0, completed=min(max(share, 0.0), 1.0), width=_BAR, complete_style=style, finished_style=style
-    )
+def _bar(share: float, style: str) -> Text:
+    filled = round(min(max(share, 0.0), 1.0) * _BAR)
+    return Text.assemble(("█" * filled, style), ("░" * (_BAR - filled), "dim"))
 
 
 def _group(sight: Sight, stage: Stage) -> Table:

@@ -12,7 +12,7 @@ from stream_anon.runtime.demo import admissions, policy_text
 _RECORDS = 1000
 
 
-class NotSaved(StreamAnonError):
+class SaveError(StreamAnonError):
     """A file could not be written, or is there already."""
 
 
@@ -26,8 +26,8 @@ def save(folder: Path, seed: int) -> None:
             with path.open("xb") as file:
                 file.write(content)
     except FileExistsError as error:
-        raise NotSaved(f"{error.filename}: is there already; name another folder") from None
+        raise SaveError(f"{error.filename}: is there already; name another folder") from None
     except OSError as error:
-        raise NotSaved(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
+        raise SaveError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
     output.say(f"wrote {policy} and {records} — next: stream-anon check {policy} --data {records}", style="bold green")
     output.say(f"then: stream-anon pipe -p {policy} < {records}")

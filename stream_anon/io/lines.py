@@ -15,7 +15,7 @@ LINE_LIMIT = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
-class Unreadable(StreamAnonError):
+class InputError(StreamAnonError):
     """The input ended by a failure, not by its end."""
 
 
@@ -49,7 +49,7 @@ class Lines:
         except BlockingIOError:  # somebody else was quicker on a shared descriptor
             return []
         except OSError as error:
-            raise Unreadable(f"the input cannot be read: {error.strerror}") from None
+            raise InputError(f"the input cannot be read: {error.strerror}") from None
         *ends, rest = chunk.split(b"\n")
         lines = [line for end in ends if (line := self._close(end)) is not None]
         if chunk:

@@ -1,4 +1,4 @@
-"""JSON lines in, anonymized JSON lines out. What a full pipe downstream holds up is held up here: nothing is dropped."""
+"""JSON lines in, anonymized JSON lines out. What a full pipe downstream holds up waits here: nothing is dropped."""
 
 from __future__ import annotations
 

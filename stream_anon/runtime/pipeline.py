@@ -1,4 +1,4 @@
-"""Decode, slice, push, tick, tally: the steps every run without Kafka takes, in one place. It never looks at a clock."""
+"""Decode, slice, push, tick, tally: the steps every run without Kafka takes, in one place. Never looks at a clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stream_anon.observe.tally import Tally
 from stream_anon.stream import build
 from stream_anon.stream.anonymizer import Outcome
 
-EARLY, AT_MOST = 0.05, 0.1
+EARLY, AT_MOST = 0.1, 0.5
 """The share of the bound, and the seconds, that are kept for choosing groups and writing them."""
 
 

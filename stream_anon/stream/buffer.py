@@ -134,7 +134,7 @@ class Buffer:
 
 
 def _larger(column: npt.NDArray[Any], size: int, used: int) -> npt.NDArray[Any]:
-    result = np.zeros((size, *column.shape[1:]), dtype=column.dtype)
+    result = np.zeros((size, *column.shape[1:]), dtype=column.dtype, order="F")  # kernels go column by column
     result[:used] = column[:used]
     return result
 

@@ -6,17 +6,18 @@ import numpy as np
 
 from stream_anon.core.hierarchy import Ints
 from stream_anon.policy.settings import CastleSettings
+from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.clusters import Clusters
 from stream_anon.stream.company import Company
 from stream_anon.stream.recent import RecentLosses
 
 
-class Castle:
+class Castle(Algorithm):
     """Continuously anonymizing streaming data via adaptive clustering (Cao et al., 2011), without reuse.
 
     A row joins the cluster it enlarges least if the cluster's loss stays within the average of the last releases; else
-    it opens one, unless there are `max_clusters` already. When a row is due its cluster leaves: split into groups around
-    their rows' nearest neighbours if it is large enough for two, merged with the nearest clusters if it is too small.
+    it opens one, unless there are `max_clusters` already. When a row is due its cluster leaves: only the due row's
+    nearest neighbours if it is large enough for two groups, merged with the nearest clusters if it is too small.
     Outliers are not suppressed while a merge can place them: a suppressed row loses everything.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -12,28 +12,9 @@ from stream_anon.core.group import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
 from stream_anon.policy.settings import StreamSettings
+from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.anonymizer import Outcome
 from stream_anon.stream.buffer import Buffer
-
-
-class Algorithm(Protocol):
-    """Chooses which rows leave together. It sees slots of a buffer; a group is an array of slots.
-
-    The engine calls `arrive` for new rows, `complete` for a row that is due, and `leave` for rows that leave, whoever
-    decided it. A group must satisfy the policy; the gate checks.
-    """
-
-    def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
-        """Admit staged rows in order, at most until a group is ready: how many were admitted, and that group."""
-        ...
-
-    def complete(self, slot: int) -> list[Ints]:
-        """Groups of waiting rows that leave so that the one in `slot` can; it is in none of them if it cannot."""
-        ...
-
-    def leave(self, slots: Ints) -> None:
-        """These rows wait no longer."""
-        ...
 
 
 class Engine:
@@ -88,7 +69,13 @@ class Engine:
     def next_deadline(self) -> float | None:
         """The oldest row's deadline by the clock."""
         slot = self._buffer.oldest()
-        return None if slot < 0 or self._time is None else float(self._buffer.columns.arrived[slot]) + self._time
+        if slot < 0 or self._time is None:
+            return None
+        return float(self._buffer.columns.arrived[slot]) + self._time * self._algorithm.window(self._since(slot))
+
+    def _since(self, slot: int) -> int:
+        """How many rows arrived after this one."""
+        return self._buffer.latest - int(self._buffer.columns.serial[slot])
 
     def remove(self, ref: Ints) -> Batch:
         """Take rows out, unpublished."""
@@ -106,6 +93,9 @@ class Engine:
         for part in np.split(np.arange(len(slots)), np.flatnonzero(np.diff(fresh)) + 1):
             place, stop = int(part[0]), int(part[-1]) + 1
             while place < stop:
+                if fresh[place] and (rushed := self._rush(slots[place:stop])):
+                    place += rushed
+                    continue
                 end = min(stop, place + self._until_due(int(slots[place]))) if fresh[place] else stop
                 taken, group = self._algorithm.arrive(slots[place:end])
                 place += taken
@@ -113,6 +103,19 @@ class Engine:
                     self._choose(group, Reason.READY)
                 if fresh[part[0]] or place == stop:
                     self._expire_by_count()
+
+    def _rush(self, slots: Ints) -> int:
+        """Take new rows in one go if the algorithm can: how many it took, 0 if it cannot."""
+        if self._records is None or self._hold:
+            return 0
+        rushed = self._algorithm.rush(slots, self._records)
+        if rushed is None:
+            return 0
+        taken, groups = rushed
+        for reason, group in groups:
+            self._choose(group, reason)
+        self._expire_by_count()
+        return taken
 
     def _until_due(self, slot: int) -> int:
         """How many new rows, from this one on, may arrive until one that waits, or the first of them, is due."""
@@ -125,7 +128,8 @@ class Engine:
         if self._records is None:
             return
         while (slot := self._buffer.oldest()) >= 0:
-            if self._buffer.latest - int(self._buffer.columns.serial[slot]) < self._records:
+            since = self._since(slot)
+            if since < math.ceil(self._records * self._algorithm.window(since)):
                 return
             self._complete(slot, Reason.DEADLINE)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from stream_anon.core.hierarchy import Ints
+from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.company import Company
 
 
-class Fads:
+class Fads(Algorithm):
     """When a row is due, it leaves with the k - 1 people nearest to it (Guo and Zhang, 2013), without reuse.
 
     Nearness is the price of the two rows alone. Where the policy asks for more than people, rows further away follow

@@ -1,4 +1,4 @@
-"""CAIL rounds with standing clusters, as the source describes them: rows join by CAILDistance, clusters wait to fill."""
+"""CAIL rounds with standing clusters, as the source has them: rows join by CAILDistance, clusters wait to fill."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.policy.settings import CailSettings
+from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.clusters import Clusters
 from stream_anon.stream.company import Company
 from stream_anon.stream.recent import RecentLosses
 
 
-class StandingClusters:
+class StandingClusters(Algorithm):
     """Up to `max_clusters` open clusters.
 
     1. A row joins the cluster of least CAILDistance if that is within the threshold, or if no more may be opened; else

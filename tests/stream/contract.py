@@ -38,14 +38,19 @@ ALGORITHMS: dict[str, Any] = {
 VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     # remark, algorithm, its settings
     ("never impatient", "cail", {"patience": 0.9}),
-    ("a threshold nothing exceeds", "cail", {"threshold": 1.0}),
-    ("a threshold only equal rows keep", "cail", {"threshold": 0.0, "completion": "merge"}),
-    ("a fixed threshold, merging", "cail", {"threshold": 0.3, "completion": "merge"}),
-    ("an adaptive threshold, merging", "cail", {"completion": "merge", "memory": 2}),
-    ("one cluster", "cail", {"clusters": 1, "completion": "merge"}),
-    ("two clusters, short memory", "cail", {"clusters": 2, "memory": 1}),
-    ("one cluster", "castle", {"clusters": 1}),
-    ("three clusters, short memory", "castle", {"clusters": 3, "memory": 1}),
+    ("a threshold nothing exceeds", "cail", {"threshold": 9.0}),
+    ("a threshold only equal rows keep", "cail", {"threshold": 0.0}),
+    ("hardness does not matter", "cail", {"opportunity": 0.0}),
+    ("hardness matters more than loss", "cail", {"opportunity": 50.0, "memory": 1}),
+    ("standing clusters", "cail", {"clusters": "standing"}),
+    ("standing, a fixed threshold", "cail", {"clusters": "standing", "threshold": 0.4}),
+    ("standing, everything joins", "cail", {"clusters": "standing", "threshold": 9.0}),
+    ("standing, merging", "cail", {"clusters": "standing", "completion": "merge", "memory": 2}),
+    ("standing, merging within a threshold", "cail", {"clusters": "standing", "completion": "merge", "threshold": 0.3}),
+    ("standing, one cluster", "cail", {"clusters": "standing", "max_clusters": 1, "completion": "merge"}),
+    ("standing, two clusters", "cail", {"clusters": "standing", "max_clusters": 2}),
+    ("one cluster", "castle", {"max_clusters": 1}),
+    ("three clusters, short memory", "castle", {"max_clusters": 3, "memory": 1}),
 ]
 
 K2, K3 = {"model": "k_anonymity", "k": 2}, {"model": "k_anonymity", "k": 3}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import cycle, pairwise
 
@@ -31,8 +32,9 @@ from stream_anon.policy.settings import MaxDelay, StreamSettings
 
 
 def few(examples: int) -> settings:
-    """As many examples as the time for all tests allows."""
-    return settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    """As many examples as the time for all tests allows; STREAM_ANON_EXAMPLES=20 tries twenty times as many."""
+    times = int(os.environ.get("STREAM_ANON_EXAMPLES", "1"))
+    return settings(max_examples=examples * times, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)

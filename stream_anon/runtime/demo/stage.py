@@ -20,7 +20,7 @@ AT_ONCE = 5000
 """Records that arrive together at most, so that a rate beyond the machine's lowers the rate, not the deadlines."""
 
 
-class Misfit(StreamAnonError):
+class MisfitError(StreamAnonError):
     """A policy asks for fields that the demo's records do not have."""
 
 
@@ -52,6 +52,11 @@ class Stage:
     def elapsed(self) -> float:
         """Seconds since the start, up to the last arrival."""
         return (self._end or self._clock()) - self._start
+
+    @property
+    def over(self) -> bool:
+        """Whether no more records arrive."""
+        return self._end is not None
 
     def stop(self) -> None:
         """Let no more records arrive; what is inside is still published."""
@@ -91,7 +96,7 @@ class Stage:
 
 
 def _fit(schema: Schema) -> None:
-    names = [c.name for c in (*schema.quasi, *schema.sensitive)] + ([schema.subject] if schema.subject else [])
-    missing = sorted(set(names) - set(FIELDS))
+    names = {c.name for c in schema.quasi} | {c.name for c in schema.sensitive} | {schema.subject or FIELDS[0]}
+    missing = sorted(names - set(FIELDS))
     if missing:
-        raise Misfit(f"the demo's records have no {', '.join(missing)}; their fields are: {', '.join(FIELDS)}")
+        raise MisfitError(f"the demo's records have no {', '.join(missing)}; their fields are: {', '.join(FIELDS)}")

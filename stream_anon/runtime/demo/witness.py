@@ -94,9 +94,7 @@ class Witness:
         """The verdict, when all is over; `withheld` is how many records are said to have stayed unpublished."""
         k = self._schema.requirements.k
         once = self.received == self.published + withheld and len(self._inside) == withheld and not self._strangers
-        yield Check(
-            "every record once", once, f"{self.received:,} in = {self.published:,} published + {withheld:,} withheld"
-        )
+        yield Check("every record once", once, f"{self.received:,} in, {self.published:,} out, {withheld:,} withheld")
         who = "people" if self._schema.subject else "records"
         yield Check(
             f"at least {k} {who} in a group",
