@@ -40,9 +40,9 @@ class CailSettings(Settings):
 
     name: Literal["cail"]
     clusters: Literal["transient", "standing"] = "transient"
-    patience: Annotated[Number, Field(gt=0, lt=1)] = 0.3
+    patience: Annotated[Number, Field(gt=0, lt=1)] = 0.4
     threshold: Annotated[Number, Field(ge=0)] | None = None
-    opportunity: Annotated[Number, Field(ge=0)] = 1.0
+    opportunity: Annotated[Number, Field(ge=0)] = 0.7
     max_clusters: int = Field(default=50, ge=1)
     memory: int = Field(default=100, ge=1)
     completion: Literal["nearest", "merge"] = "nearest"
