@@ -112,8 +112,9 @@ class Engine:
         if rushed is None:
             return 0
         taken, groups = rushed
-        for reason, group in groups:
-            self._choose(group, reason)
+        if groups:
+            self._chosen += groups
+            self._withdraw(np.concatenate([group for _, group in groups]))
         self._expire_by_count()
         return taken
 
@@ -163,7 +164,8 @@ class Engine:
             rows = self._buffer.rows(np.concatenate(chosen))
             groups += release_all(rows, [len(slots) for slots in chosen], self._schema, reason)
         suppressed = self._buffer.rows(np.concatenate(self._given_up)) if self._given_up else None
-        for slots in (*(slots for _, slots in self._chosen), *self._given_up):
-            self._buffer.free(slots)
+        gone = [slots for _, slots in self._chosen] + self._given_up
+        if gone:
+            self._buffer.free(np.concatenate(gone))
         self._chosen, self._given_up = [], []
         return Outcome(groups, suppressed)
