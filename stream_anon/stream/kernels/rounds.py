@@ -114,7 +114,7 @@ def hardness_of(
     for step in range(STEPS + 1):
         steps[step] = 0
     for i in range(known):
-        steps[int(min(total[i], 1.0) * STEPS)] += 1
+        steps[int(max(min(total[i], 1.0), 0.0) * STEPS)] += 1
     wanted = (known + 3) // 4
     left, sum_ = wanted, 0
     for step in range(STEPS + 1):
