@@ -14,7 +14,9 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 class Settings(BaseModel):
     """Frozen, strict settings: an unknown key, or a value of another type, is an error and never a guess."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, validate_default=True, hide_input_in_errors=True
+    )
 
 
 def seconds(value: Any) -> Any:

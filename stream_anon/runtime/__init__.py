@@ -1,0 +1,1 @@
+"""The Kafka worker: the loop, its ledgers, and the parts it is made of."""
