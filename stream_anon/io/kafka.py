@@ -31,6 +31,7 @@ from stream_anon.io.transport import (
 from stream_anon.io.watchdog import Watchdog
 
 _CONSUMER = {"session_timeout_ms": 8_000, "heartbeat_interval_ms": 2_000, "max_poll_interval_ms": 60_000}
+_CONSUMER |= {"metadata_max_age_ms": 30_000, "fetch_max_wait_ms": 50}  # a partition added is seen within half a minute
 _PRODUCER = {
     "transaction_timeout_ms": 12_000,
     "linger_ms": 5,
@@ -130,13 +131,15 @@ class KafkaTransport:
             )
             for tp, records in found.items()
         )
-        positions = {}
+        positions, ends = {}, {}
         for tp in self._consumer.assignment():
-            with contextlib.suppress(client_errors.IllegalStateError):
-                at = self._consumer.position(tp, timeout_ms=0)
+            with contextlib.suppress(client_errors.IllegalStateError, AssertionError):
+                at, end = self._consumer.position(tp, timeout_ms=0), self._consumer.highwater(tp)
                 if at is not None:
                     positions[tp.partition] = at
-        return Polled(slices, positions, membership, self._listener.take(), out_of_range)
+                if end is not None:
+                    ends[tp.partition] = end
+        return Polled(slices, positions, membership, self._listener.take(), out_of_range, ends)
 
     def _capture(self) -> Membership | None:
         """Generation and assignment, read twice around: None unless both reads agree and the member is stable."""

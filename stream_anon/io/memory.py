@@ -74,6 +74,7 @@ class MemoryTransport:
             Membership(self._generation, self.member, self._partitions, None),
             assigned,
             frozenset(out_of_range),
+            {p: len(broker.logs(self._topic)[p].entries) for p in self._partitions},
         )
 
     def _read(self, log: Log, partition: int, at: int, limit: int) -> Slice:

@@ -52,7 +52,8 @@ class Polled:
     """One poll: records, the next offset to be read per partition, and the membership if it is stable, else None.
 
     `assigned` are partitions given to this member since the last poll. They stay paused, at no meaningful position,
-    until the worker seeks and resumes them. `out_of_range` are those whose position the log no longer holds.
+    until the worker seeks and resumes them. `out_of_range` are those whose position the log does not hold. `ends` are
+    the end offsets the client last heard of.
     """
 
     slices: tuple[Slice, ...]
@@ -60,6 +61,7 @@ class Polled:
     membership: Membership | None
     assigned: frozenset[int] = frozenset()
     out_of_range: frozenset[int] = frozenset()
+    ends: Mapping[int, int] = field(default_factory=dict)
 
 
 class Committed(NamedTuple):
