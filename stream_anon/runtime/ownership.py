@@ -111,6 +111,8 @@ class Ownership:
             restorer, siblings = self._look_around(texts)
             restored: dict[int, Partition] = {}
             for number, text in texts.items():
+                if text is None and not _settled(number, siblings, restorer.facts.partitions):
+                    continue
                 self._unrestored.discard(number)
                 try:
                     restored[number] = restorer.restore(number, text, siblings)
@@ -165,3 +167,8 @@ class Ownership:
             texts = self._transport.ledgers(range(count))
             if len(texts) == count and all(text is not None for text in texts.values()):
                 self.known = count
+
+
+def _settled(number: int, siblings: dict[int, Committed | None], partitions: int) -> bool:
+    """Whether it can be judged that nobody ever committed for a partition: no transaction open, no news meanwhile."""
+    return len(siblings) >= partitions and siblings.get(number) is None

@@ -76,10 +76,13 @@ def encode(payloads: Sequence[bytes | None], ref: np.ndarray, arrived: np.ndarra
 
 
 class Fifo:
-    """Groups of k in order of arrival; rows older than `delay` are suppressed by `tick`."""
+    """Groups of k in order of arrival; rows older than `delay` are suppressed by `tick`.
 
-    def __init__(self, k: int, delay: float | None, salt: bytes) -> None:
-        self.k, self.delay, self.salt = k, delay, salt
+    With `keep` that many rows stay behind, and groups are picked across all that wait: later offsets finish first.
+    """
+
+    def __init__(self, k: int, delay: float | None, salt: bytes, keep: int = 0) -> None:
+        self.k, self.delay, self.salt, self.keep = k, delay, salt, keep
         self.rows: Rows | None = None
 
     def push(self, rows: Rows, now: float) -> Outcome:
@@ -89,9 +92,13 @@ class Fifo:
             pairs = ((getattr(self.rows, f.name), getattr(rows, f.name)) for f in fields(Rows))
             self.rows = Rows(*(np.concatenate(pair) for pair in pairs))
         out = Outcome()
-        while len(self.rows) >= self.k:
-            out.groups.append(Group(self.rows.take(slice(0, self.k)), self.salt))
-            self.rows = self.rows.take(slice(self.k, None))
+        while len(self.rows) >= self.k + self.keep:
+            chosen = np.zeros(len(self.rows), dtype=bool)
+            chosen[: self.k] = True
+            if self.keep:
+                chosen = chosen[np.argsort((self.rows.ref[:, 1] * 7919 + self.rows.ref[:, 0] * 31) % 101)]
+            out.groups.append(Group(self.rows.take(chosen), self.salt))
+            self.rows = self.rows.take(~chosen)
         return out
 
     def tick(self, now: float) -> Outcome:
@@ -120,10 +127,10 @@ class Fifo:
         return taken
 
 
-def parts(k: int = 3, delay: float | None = None, salt: bytes = b"policy one") -> Parts:
+def parts(k: int = 3, delay: float | None = None, salt: bytes = b"policy one", keep: int = 0) -> Parts:
     return Parts(
         encode,
-        lambda: Fifo(k, delay, salt),
+        lambda: Fifo(k, delay, salt, keep),
         lambda rows: Group(rows, salt),
         hashlib.sha256(salt).digest()[:8],
         b"the secret of the tests",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-
-from fifo import parts
+from zlib import crc32
 
 from stream_anon.io.memory import MemoryTransport
 from stream_anon.io.memory_log import MemoryBroker
 from stream_anon.io.transport import TransportError
 from stream_anon.observe.observer import Observer
+from stream_anon.runtime.parts import Parts
 from stream_anon.runtime.settings import WorkerSettings
 from stream_anon.runtime.worker import Worker
 
@@ -36,13 +36,18 @@ class Puppet:
     """The real loop in a thread that runs only between two operations, and only when told to."""
 
     def __init__(
-        self, broker: MemoryBroker, name: str, slot: str, settings: WorkerSettings, clock: Callable[[], float], k: int
+        self,
+        broker: MemoryBroker,
+        name: str,
+        slot: str,
+        settings: WorkerSettings,
+        clock: Callable[[], float],
+        core: Parts,
     ) -> None:
         self.name, self.slot, self.observer = name, slot, Strict()
         self.transport = MemoryTransport(broker, name, slot, before=self._before)
-        self.worker = Worker(
-            self.transport, parts(k), settings, self.observer, clock=clock, writer=abs(hash(name)) % 2**32
-        )
+        writer = crc32(name.encode())
+        self.worker = Worker(self.transport, core, settings, self.observer, clock=clock, writer=writer)
         self.alive, self.at, self.failure = True, "start", ""
         self._kill = False
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
