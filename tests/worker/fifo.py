@@ -86,11 +86,8 @@ class Fifo:
         self.rows: Rows | None = None
 
     def push(self, rows: Rows, now: float) -> Outcome:
-        if self.rows is None:
-            self.rows = rows
-        else:
-            pairs = ((getattr(self.rows, f.name), getattr(rows, f.name)) for f in fields(Rows))
-            self.rows = Rows(*(np.concatenate(pair) for pair in pairs))
+        self._keep(rows)
+        assert self.rows is not None
         out = Outcome()
         while len(self.rows) >= self.k + self.keep:
             chosen = np.zeros(len(self.rows), dtype=bool)
@@ -100,6 +97,13 @@ class Fifo:
             out.groups.append(Group(self.rows.take(chosen), self.salt))
             self.rows = self.rows.take(~chosen)
         return out
+
+    def _keep(self, rows: Rows) -> None:
+        if self.rows is None:
+            self.rows = rows
+        else:
+            pairs = ((getattr(self.rows, f.name), getattr(rows, f.name)) for f in fields(Rows))
+            self.rows = Rows(*(np.concatenate(pair) for pair in pairs))
 
     def tick(self, now: float) -> Outcome:
         if self.rows is None or self.delay is None:
