@@ -86,7 +86,7 @@ def nearest(word: str, valid: Sequence[str]) -> str:
     >>> nearest("x", ["flat", "tree"])
     'one of: flat, tree'
     """
-    close = get_close_matches(word.lower(), valid, n=1, cutoff=0.5)
+    close = [v for v in valid if word and v.startswith(word.lower())] or get_close_matches(word.lower(), valid, 1, 0.5)
     if close:
         return f'did you mean "{close[0]}"?'
     return f"one of: {', '.join(valid)}" if 0 < len(valid) <= 12 else ""

@@ -1,1 +1,1 @@
-"""What a running worker tells about itself: metrics, health and logs, never a value of a record."""
+"""What can be told of a run without telling anything of the people in it."""

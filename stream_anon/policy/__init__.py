@@ -1,0 +1,8 @@
+"""The policy file: its models, how it is read, and what must hold between its parts; knows nothing of records."""
+
+from stream_anon.policy.load import LoadedPolicy, load
+from stream_anon.policy.policy import Policy
+from stream_anon.policy.rules import problems
+from stream_anon.policy.source import Source
+
+__all__ = ["LoadedPolicy", "Policy", "Source", "load", "problems"]

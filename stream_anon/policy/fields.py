@@ -38,7 +38,7 @@ def seconds(value: Any) -> Any:
 Duration = Annotated[
     float,
     BeforeValidator(seconds),
-    Field(gt=0),
+    Field(gt=0, allow_inf_nan=False),
     WithJsonSchema({"type": ["string", "number"], "pattern": r"^\d+(\.\d+)?\s*(ms|s|m|h)$", "exclusiveMinimum": 0}),
 ]
 """A length of time in seconds, written `5s`, `500ms`, `2m`, `1h` or as a bare number of seconds."""

@@ -23,9 +23,9 @@ class IntervalHierarchy(Settings):
     """
 
     kind: Literal["interval"]
-    range: tuple[Number, Number] | None = Field(None, strict=False)
+    range: tuple[Number, Number] | None = Field(default=None, strict=False)
     scale: Annotated[Number, Field(gt=0)] | None = None
-    snap: list[Annotated[Number, Field(gt=0)]] = []
+    snap: list[Annotated[Number, Field(gt=0)]] = Field(default_factory=list)
     step: Annotated[Number, Field(gt=0)] | None = None
 
 

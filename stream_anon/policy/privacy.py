@@ -39,8 +39,8 @@ class LCAnonymity(Settings):
     model: Literal["lc_anonymity"]
     attribute: str
     c: Share
-    l: int = Field(2, ge=1)  # noqa: E741 - the literature's name
-    values: dict[str, ValueProtection] | str = {}
+    l: int = Field(default=2, ge=1)  # noqa: E741 - the literature's name
+    values: dict[str, ValueProtection] | str = Field(default_factory=dict)
 
 
 class RunningEstimate(Settings):

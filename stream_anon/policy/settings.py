@@ -13,7 +13,7 @@ class MaxDelay(Settings):
     """The longest a record may wait: by the clock, by later arrivals, or by whichever comes first."""
 
     time: Duration | None = None
-    records: int | None = Field(None, ge=1)
+    records: int | None = Field(default=None, ge=1, le=1_000_000_000)
 
 
 class StreamSettings(Settings):
@@ -25,7 +25,7 @@ class StreamSettings(Settings):
 
     max_delay: MaxDelay = MaxDelay(time=5.0, records=10_000)
     on_deadline: Literal["suppress", "hold"] = "suppress"
-    max_buffer: int = Field(200_000, ge=2)
+    max_buffer: int = Field(default=200_000, ge=2, le=1_000_000_000)
     scope: Literal["worker", "partition"] = "worker"
 
 
@@ -35,8 +35,8 @@ class CailSettings(Settings):
     name: Literal["cail"]
     patience: Annotated[Number, Field(gt=0, lt=1)] = 0.2
     threshold: Annotated[Number, Field(ge=0)] | None = None
-    clusters: int = Field(50, ge=1)
-    memory: int = Field(100, ge=1)
+    clusters: int = Field(default=50, ge=1)
+    memory: int = Field(default=100, ge=1)
     completion: Literal["nearest", "merge"] = "nearest"
     loss: Literal["ncp", "leaves", "descendants", "subtree"] = "ncp"
 
@@ -45,8 +45,8 @@ class CastleSettings(Settings):
     """CASTLE, for comparison."""
 
     name: Literal["castle"]
-    clusters: int = Field(50, ge=1)
-    memory: int = Field(100, ge=1)
+    clusters: int = Field(default=50, ge=1)
+    memory: int = Field(default=100, ge=1)
     reuse: bool = False
 
 
@@ -69,7 +69,7 @@ class KafkaSettings(Settings):
     output: str
     dead_letter: str | None = None
     dead_letter_payload: bool = False
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
 
 
 __all__ = [

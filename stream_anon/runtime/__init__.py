@@ -1,1 +1,1 @@
-"""The Kafka worker: the loop, its ledgers, and the parts it is made of."""
+"""Runs: sources, engines and sinks put together."""

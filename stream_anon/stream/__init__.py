@@ -1,0 +1,39 @@
+"""Stream algorithms, one per file, and the engine that runs any of them. `build` makes the one a policy asks for."""
+
+from __future__ import annotations
+
+from stream_anon.core.hierarchy import ValueSet
+from stream_anon.core.schema import Schema
+from stream_anon.errors import Unsupported
+from stream_anon.policy.settings import CastleSettings, FadsSettings
+from stream_anon.stream.anonymizer import Anonymizer, Outcome
+from stream_anon.stream.buffer import Buffer
+from stream_anon.stream.castle import Castle
+from stream_anon.stream.company import Company, kernels_of
+from stream_anon.stream.engine import Algorithm, Engine
+from stream_anon.stream.fads import Fads
+
+__all__ = ["Algorithm", "Anonymizer", "Engine", "Outcome", "build"]
+
+
+def build(schema: Schema, compiled: bool | None = None) -> Engine:
+    """An engine for a policy; `compiled=False` takes the numpy kernels even where numba is there."""
+    for column in schema.quasi:
+        if isinstance(column.hierarchy, ValueSet):
+            raise Unsupported(
+                f'{column.name}: a hierarchy of kind "set" has no order to search in a stream; '
+                'use "flat" or a tree, or the batch algorithm l-clustering'
+            )
+    buffer = Buffer(schema.policy.stream.max_buffer)
+    company = Company(schema, buffer, kernels_of(schema, compiled))
+    return Engine(schema, buffer, _algorithm(schema, company), schema.policy.stream)
+
+
+def _algorithm(schema: Schema, company: Company) -> Algorithm:
+    match schema.policy.algorithm:
+        case CastleSettings() as settings:
+            return Castle(company, settings)
+        case FadsSettings():
+            return Fads(company)
+        case _:
+            return Fads(company)

@@ -362,7 +362,7 @@ class Hoard(Fifo):
     """Lets a random half of the rows go at once and the rest at their deadline: the worst for a ledger."""
 
     def push(self, rows: Rows, now: float) -> Outcome:
-        chance = np.random.default_rng(len(rows)).random(len(rows)) < 0.5
+        chance = np.random.default_rng(int(rows.ref[0, 1])).random(len(rows)) < 0.5
         half, out = rows.take(chance), Outcome()
         many = len(half) // self.k * self.k
         out.groups = [Group(half.take(slice(i, i + self.k)), self.salt) for i in range(0, many, self.k)]

@@ -1,0 +1,1 @@
+"""What anonymizing costs, by the measures of the literature; one file per family, all plain functions of arrays."""

@@ -1,0 +1,70 @@
+"""`stream-anon check`: all that can be said of a policy before it meets a stream; changes and publishes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stream_anon.cli import output
+from stream_anon.cli.prepare import prepare
+from stream_anon.cli.sample import read_sample
+from stream_anon.core.lint import warnings
+from stream_anon.errors import Diagnostic, PolicyError, Severity
+
+
+def check(
+    policy: Annotated[Path, typer.Argument(help="The policy file (YAML).", show_default=False)],
+    data: Annotated[
+        Path | None, typer.Option("--data", help="A sample, JSON lines or .csv; its first 10,000 rows are read.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON on stdout.")] = False,
+) -> None:
+    """Check a policy: its words, the rules between its parts, the files it names; warn of what is likely a mistake.
+
+    Every finding has its place, a caret under the word and, where there is one, a remedy. No value of the sample is
+    ever shown.
+
+    [bold]Examples[/bold]
+
+        stream-anon check policy.yaml
+
+        stream-anon check policy.yaml --data sample.jsonl --strict
+    """
+    name = str(policy)
+    try:
+        loaded, compiled = prepare(policy)
+        name = f"policy {loaded.policy.name}"
+        rows = read_sample(data) if data else None
+        found = loaded.diagnostics(warnings(loaded, compiled, rows))
+    except PolicyError as error:
+        found = list(error.diagnostics)
+    if strict:
+        found = [replace(diagnostic, severity=Severity.ERROR) for diagnostic in found]
+    ok = all(diagnostic.severity is Severity.WARNING for diagnostic in found)
+    if as_json:
+        output.print_json({"policy": str(policy), "ok": ok, "diagnostics": output.as_data(found)})
+    else:
+        output.show(found)
+        output.say(_closing(name, policy, data, found), style="bold green" if ok else "bold red")
+    if not ok:
+        raise typer.Exit(PolicyError.exit_code)
+
+
+def _closing(name: str, policy: Path, data: Path | None, found: list[Diagnostic]) -> str:
+    errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in found)
+    remarks = len(found) - errors
+    if errors:
+        it = "it" if errors == 1 else "them"
+        return f"{name}: {_count(errors, 'error')} — next: correct {it} and check again"
+    ok = f"{name}: ok" + (f", {_count(remarks, 'warning')}" if remarks else "")
+    if data is None:
+        return f"{ok} — next: stream-anon check {policy} --data SAMPLE"
+    return f"{ok} — next: stream-anon preview {data} --policy {policy}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

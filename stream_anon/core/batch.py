@@ -1,0 +1,68 @@
+"""Encoded rows, column by column. The only form in which rows wait: no identifier, no field nobody declared.
+
+A row's quasi-identifiers, sensitive codes and published values lie in arrays of their own; nothing but its place in
+them joins them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_anon.core.hierarchy.base import Floats, Ints
+
+Objects = npt.NDArray[np.object_]
+NO_GUARD = -1
+"""The guard of a row whose person wants no protection, or whose policy knows no guards."""
+
+UNNUMBERED = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """n rows.
+
+    `qi` (n, q): positions in the hierarchies. `sensitive` (n, s): codes, equal if and only if the values are.
+    `guard` (n, s): the guarding node of each sensitive value, `NO_GUARD` for none. `psf` (n, s): what the person asks
+    for, 1 protect, -1 disclose, 0 unstated. `subject` (n,): who the row is about. `arrived` (n,): when it came, on the
+    caller's clock. `ref` (n, 2): partition and offset. `serial` (n,): the number of its arrival, `UNNUMBERED` until an
+    engine gives it one; a row that is handed back keeps it. `values` (n, p): what is published as it came.
+    """
+
+    qi: Ints
+    sensitive: Ints
+    guard: Ints
+    psf: Ints
+    subject: Ints
+    arrived: Floats
+    ref: Ints
+    serial: Ints
+    values: Objects
+
+    def __len__(self) -> int:
+        return len(self.subject)
+
+    def __repr__(self) -> str:
+        return f"<Batch of {len(self)} rows>"
+
+    def take(self, index: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice | Sequence[int]) -> Batch:
+        """The rows at `index`, in its order."""
+        chosen = np.asarray(index, dtype=np.intp) if isinstance(index, Sequence) else index
+        return Batch(*[getattr(self, name)[chosen] for name in _COLUMNS])
+
+    def with_sensitive(self, sensitive: Ints) -> Batch:
+        """The same rows with other codes in their sensitive columns: values raised to ancestors."""
+        return replace(self, sensitive=sensitive)
+
+    @staticmethod
+    def concat(batches: Sequence[Batch]) -> Batch:
+        """All rows in order; at least one batch is needed to know the columns."""
+        if len(batches) == 1:
+            return batches[0]
+        return Batch(*[np.concatenate([getattr(b, name) for b in batches]) for name in _COLUMNS])
+
+
+_COLUMNS = tuple(field.name for field in fields(Batch))

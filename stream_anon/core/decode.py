@@ -1,0 +1,141 @@
+"""From the bytes of a record to the fields a policy declares, and no others. What does not fit is refused by a code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+_PATH = re.compile(r" - at `\$\.?(?P<path>.*)`$")
+_CATEGORY = str | int | bool | None
+_TYPES: dict[str, Any] = {
+    "category": _CATEGORY,
+    "integer": int | None,
+    "number": float | None,
+    "timestamp": str | int | float | None,
+    "any": Any,
+    "psf": int | None,
+    "label": str | None,
+}
+
+
+class Reject(StrEnum):
+    """Why a record cannot be anonymized. The code and the column are all that is ever told of it."""
+
+    TOMBSTONE = "tombstone"
+    TOO_LARGE = "too_large"
+    NOT_JSON = "not_json"
+    NOT_OBJECT = "not_object"
+    WRONG_TYPE = "wrong_type"
+    MISSING = "missing"
+    UNKNOWN = "unknown"
+    BAD_GUARD = "bad_guard"
+    BAD_PSF = "bad_psf"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Row `index` of the input was refused because of `column`; empty if the record as a whole is at fault."""
+
+    index: int
+    code: Reject
+    column: str = ""
+
+
+Getter = Callable[[Any], Any]
+Payload = bytes | Reject | None
+"""A record as it came: its bytes, None for a tombstone, or why it was refused before anybody looked into it."""
+
+
+class Decoder:
+    """Reads the declared fields, nested ones by dotted path. A field that is absent or null reads as None.
+
+    >>> decoder = Decoder({"age": "integer", "address.zip": "category"})
+    >>> row = decoder.decode(b'{"age": 39, "address": {"zip": "02139", "street": "Elm"}, "name": "Ann"}')
+    >>> [get(row) for get in decoder.getters.values()]
+    [39, '02139']
+    >>> decoder.decode(b'{"age": "old"}')
+    (<Reject.WRONG_TYPE: 'wrong_type'>, 'age')
+    """
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        self._names = frozenset(types)
+        self._struct = _struct([(name.split("."), _TYPES[kind]) for name, kind in types.items()])
+        self._json = msgspec.json.Decoder(self._struct)
+        self.getters: dict[str, Getter] = {name: _getter(self._struct, name.split(".")) for name in types}
+
+    def decode(self, payload: Payload) -> Any:
+        """The row of one JSON record, or why there is none: a (code, column) pair."""
+        try:
+            return self._json.decode(payload)  # type: ignore[arg-type]
+        except TypeError:  # no bytes: nothing, or refused before it was read
+            return payload or Reject.TOMBSTONE, ""
+        except msgspec.ValidationError as error:
+            return self._refusal(error)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return Reject.NOT_JSON, ""
+
+    def convert(self, cells: Mapping[str, Any]) -> Any:
+        """The row of one line of a table, whose cells are text: numbers are read from it, an empty cell is missing."""
+        nested: dict[str, Any] = {}
+        for name in self._names & cells.keys():
+            if cells[name] != "":
+                *parents, last = name.split(".")
+                place = nested
+                for parent in parents:
+                    place = place.setdefault(parent, {})
+                place[last] = cells[name]
+        try:
+            return msgspec.convert(nested, self._struct, strict=False)
+        except msgspec.ValidationError as error:
+            return self._refusal(error)
+
+    def _refusal(self, error: msgspec.ValidationError) -> tuple[Reject, str]:
+        match = _PATH.search(str(error))
+        if match is None:
+            return Reject.NOT_OBJECT, ""
+        path = match["path"]
+        declared = path in self._names or any(name.startswith(path + ".") for name in self._names)
+        return Reject.WRONG_TYPE, path if declared else ""
+
+
+def _struct(fields: Iterable[tuple[list[str], Any]]) -> type[msgspec.Struct]:
+    """A structure with the given paths; fields get names of their own, so that any JSON key may be declared."""
+    flat: dict[str, Any] = {}
+    nested: dict[str, list[tuple[list[str], Any]]] = {}
+    for path, kind in fields:
+        if len(path) == 1:
+            flat[path[0]] = kind
+        else:
+            nested.setdefault(path[0], []).append((path[1:], kind))
+    kinds = flat | {key: _struct(below) | None for key, below in nested.items()}
+    names = {f"f{i}": key for i, key in enumerate(kinds)}
+    return msgspec.defstruct(
+        "Row", [(f"f{i}", kind, None) for i, kind in enumerate(kinds.values())], rename=names, gc=False
+    )
+
+
+def _getter(struct: Any, path: list[str]) -> Getter:
+    """A function from a row to the value at the path, None where any part of the way is missing."""
+    steps: list[str] = []
+    for key in path:
+        [field] = [f for f in msgspec.structs.fields(struct) if f.encode_name == key]
+        steps.append(field.name)
+        below = field.type.__args__[0] if hasattr(field.type, "__args__") else None
+        struct = below
+
+    def get(row: Any) -> Any:
+        for step in steps:
+            if row is None:
+                return None
+            row = getattr(row, step)
+        return row
+
+    if len(steps) == 1:
+        return attrgetter(steps[0])
+    return get

@@ -1,0 +1,137 @@
+"""Slicing: records become columns. Identifiers go no further than this module, undeclared fields not even so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch
+from stream_anon.core.decode import Decoder, Payload, Reject, Rejection
+from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
+from stream_anon.core.keys import hash_subjects
+from stream_anon.core.schema import Schema, SensitiveColumn
+
+_REJECT = {int(Trouble.MISSING): Reject.MISSING, int(Trouble.UNKNOWN): Reject.UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The rows that could be encoded, and why the others could not, in the order of the input."""
+
+    batch: Batch
+    rejections: list[Rejection]
+
+
+class Encoder:
+    """Turns records into a `Batch` under one schema.
+
+    A row's subject is the keyed hash of its identifier; without a declared subject each row is its own, told apart by
+    its ref. Every method takes refs (n, 2) and arrival times (n,) of the records in their order.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        types = {column.name: column.type for column in schema.quasi}
+        for column in schema.sensitive:
+            types[column.name] = column.type
+            types.update({column.guard_field: "label"} if column.guard_field else {})
+            types.update({column.psf_field: "psf"} if column.psf_field else {})
+        types.update({name: "any" for name in schema.published if name not in types})
+        types.update({schema.subject: "any"} if schema.subject else {})
+        self._decoder = Decoder(types)
+        self._guards: dict[tuple[int, int, str], int] = {}
+
+    def encode(self, payloads: Sequence[Payload], ref: Ints, arrived: Floats) -> Encoded:
+        """Encode JSON records."""
+        return self._slice([self._decoder.decode(payload) for payload in payloads], ref, arrived)
+
+    def encode_cells(self, rows: Sequence[Mapping[str, Any]], ref: Ints, arrived: Floats) -> Encoded:
+        """Encode lines of a table."""
+        return self._slice([self._decoder.convert(cells) for cells in rows], ref, arrived)
+
+    def _slice(self, rows: list[Any], ref: Ints, arrived: Floats) -> Encoded:
+        refused = {i: Rejection(i, *row) for i, row in enumerate(rows) if type(row) is tuple}
+        kept = np.array([i for i in range(len(rows)) if i not in refused], dtype=np.int64)
+        if refused:
+            rows = [rows[i] for i in kept]
+            ref, arrived = ref[kept], arrived[kept]
+
+        def column(name: str) -> list[Any]:
+            return list(map(self._decoder.getters[name], rows))
+
+        def refuse(name: str, trouble: Ints | None) -> None:
+            for i in np.flatnonzero(trouble) if trouble is not None else ():
+                assert trouble is not None  # noqa: S101 - for the type checker
+                refused.setdefault(int(kept[i]), Rejection(int(kept[i]), _REJECT[int(trouble[i])], name))
+
+        n, schema = len(rows), self._schema
+        qi = np.empty((n, len(schema.quasi)), dtype=np.int64)
+        for q, quasi in enumerate(schema.quasi):
+            qi[:, q], trouble = quasi.hierarchy.encode(column(quasi.name))
+            refuse(quasi.name, trouble)
+        sensitive = np.empty((n, len(schema.sensitive)), dtype=np.int64)
+        guard = np.full(sensitive.shape, NO_GUARD, dtype=np.int64)
+        psf = np.zeros(sensitive.shape, dtype=np.int64)
+        values = np.empty((n, len(schema.published)), dtype=object)
+        for p, name in enumerate(schema.published):
+            values[:, p] = as_objects(column(name))
+        for s, secret in enumerate(schema.sensitive):
+            sensitive[:, s], trouble = secret.encode(values[:, s].tolist())
+            refuse(secret.name, trouble)
+            for field, target, read in (
+                (secret.guard_field, guard, self._read_guards),
+                (secret.psf_field, psf, _read_psf),
+            ):
+                if field:
+                    for i, code in read(s, secret, sensitive[:, s], column(field), target):
+                        refused.setdefault(int(kept[i]), Rejection(int(kept[i]), code, field))
+        if schema.subject is None:
+            subject = ref[:, 0] * np.int64(1 << 48) + ref[:, 1]  # a partition holds fewer than 2^48 records
+        else:
+            names = column(schema.subject)
+            subject = hash_subjects(schema.keys.subject, names)
+            refuse(schema.subject, np.array([name is None for name in names]) * int(Trouble.MISSING))
+        serial = np.full(n, UNNUMBERED, dtype=np.int64)
+        batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, serial, values)
+        if refused:
+            batch = batch.take(np.array([int(i) not in refused for i in kept], dtype=bool))
+        return Encoded(batch, [refused[i] for i in sorted(refused)])
+
+    def _read_guards(
+        self, s: int, column: SensitiveColumn, codes: Ints, labels: list[str | None], target: Ints
+    ) -> list[tuple[int, Reject]]:
+        """Write each row's guarding node; a guard that does not stand above its value refuses the row."""
+        tree = column.hierarchy
+        bad: list[tuple[int, Reject]] = []
+        for i, label in enumerate(labels):
+            if not label or not isinstance(tree, Tree):
+                continue
+            key = (s, int(codes[i]), label)
+            node = self._guards.get(key)
+            if node is None:
+                node = tree.node_on_path(key[1], label)
+                if node is None:
+                    bad.append((i, Reject.BAD_GUARD))
+                    continue
+                self._guards[key] = node
+            target[i, s] = node
+        return bad
+
+
+def _read_psf(
+    s: int, column: SensitiveColumn, codes: Ints, values: list[int | None], target: Ints
+) -> list[tuple[int, Reject]]:
+    """Write what each person asks for; anything but 1, 0, -1 or nothing refuses the row."""
+    bad = [i for i, value in enumerate(values) if value not in (1, 0, -1, None)]
+    target[:, s] = [value if value in (1, -1) else 0 for value in values]
+    return [(i, Reject.BAD_PSF) for i in bad]
+
+
+def as_objects(values: list[Any]) -> Any:
+    """A column of Python values, even where they are lists themselves."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column

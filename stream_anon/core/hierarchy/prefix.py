@@ -1,0 +1,95 @@
+"""Codes of one length, such as zip codes, that lose characters from the right."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from stream_anon.core.hierarchy.base import (
+    MISSING_LABEL,
+    UNKNOWN_LABEL,
+    CostTable,
+    Floats,
+    Ints,
+    Kind,
+    Leaves,
+    encode_each,
+)
+from stream_anon.core.hierarchy.ladder import ladder_loss, rung
+from stream_anon.core.hierarchy.tree import text_of
+
+_ALPHABETS = {"digits": string.digits, "alphanumeric": string.digits + string.ascii_uppercase}
+
+
+class Prefix:
+    """Codes read as numbers in the base of their alphabet; each masked character costs 1/length.
+
+    >>> zips = Prefix(5)
+    >>> zips.label(2139, 2139), zips.label(2135, 2139), zips.label(2139, 90210)
+    ('02139', '0213*', '*')
+    """
+
+    def __init__(
+        self,
+        length: int,
+        alphabet: Literal["digits", "alphanumeric"] = "digits",
+        leaves: Leaves = Leaves(),  # noqa: B008
+    ) -> None:
+        self._length = length
+        self._alphabet = _ALPHABETS[alphabet]
+        self._extra = leaves
+        base = len(self._alphabet)
+        self.top = base**length
+        self._units = tuple(base**i for i in range(length))
+        self._levels = tuple(i / length for i in range(length))
+        self.label = lru_cache(maxsize=4096)(self._label)  # prefixes repeat
+
+    def _position(self, value: Any) -> int | None:
+        text = text_of(value).upper()
+        if len(text) != self._length or any(character not in self._alphabet for character in text):
+            return None
+        return int(text, len(self._alphabet))
+
+    def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
+        """Positions; a code of another length or alphabet is unknown."""
+        return encode_each(values, self._position, self._extra, self.top)
+
+    def loss(self, low: Ints, high: Ints) -> Floats:
+        """The share of characters masked."""
+        return ladder_loss(np.asarray(low), np.asarray(high), self._units, self._levels, self.top)
+
+    def _label(self, low: int, high: int) -> str:
+        """The common beginning, the rest masked; `*` if nothing is common."""
+        if high >= self.top:
+            return "*" if low != high else (MISSING_LABEL if self._extra.missing and low == self.top else UNKNOWN_LABEL)
+        return self._masked(low, int(rung(self._units, np.array(low), np.array(high))))
+
+    def _masked(self, code: int, masked: int) -> str:
+        if masked == self._length:
+            return "*"
+        text, rest = "", code
+        for _ in range(self._length):
+            rest, digit = divmod(rest, len(self._alphabet))
+            text = self._alphabet[digit] + text
+        return text[: self._length - masked] + "*" * masked
+
+    def contains(self, label: Any, value: Any) -> bool:
+        """Whether the code begins like the label; an absence is covered by its own leaf and by `*`."""
+        if label in ("*", MISSING_LABEL) and value is None:
+            return True
+        code = None if value is None else self._position(value)
+        if code is None:
+            return bool(value is not None and label in ("*", UNKNOWN_LABEL))
+        return any(self._masked(code, masked) == label for masked in range(self._length + 1))
+
+    def cost_table(self) -> CostTable:
+        """A ladder of powers of the alphabet's size."""
+        return CostTable(Kind.LADDER, units=self._units, levels=self._levels, highest=self.top)
+
+    def signature(self) -> str:
+        """All settings."""
+        return f"prefix {self._length} {self._alphabet} {self._extra}"

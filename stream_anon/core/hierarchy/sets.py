@@ -1,0 +1,40 @@
+"""No hierarchy: values become the set of them. Only algorithms that think in sets can use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from stream_anon.core.hierarchy.base import Ints, Leaves
+from stream_anon.core.hierarchy.tree import Node, Tree
+
+
+class ValueSet(Tree):
+    """Named values whose generalization is exactly the values met. Stretches of positions mean nothing here.
+
+    >>> nations = ValueSet(["China", "India", "Peru"])
+    >>> nations.label_of(nations.encode(["India", "China", "India"])[0])
+    ['China', 'India']
+    """
+
+    def __init__(self, values: Sequence[str], leaves: Leaves = Leaves()) -> None:  # noqa: B008
+        super().__init__(Node("*", tuple(Node(value) for value in values)), leaves)
+
+    def label_of(self, codes: Ints) -> list[str]:
+        """The values themselves, sorted."""
+        return sorted({self.labels[code] for code in codes.tolist()})
+
+    def loss_of(self, codes: Ints) -> float:
+        """The share of all values that the set holds; 0 for one value."""
+        count = len(set(codes.tolist()))
+        return count / self.size if count > 1 else 0.0
+
+    def contains(self, label: Any, value: Any) -> bool:
+        """Whether the value is in the published set."""
+        codes, trouble = self.encode([value])
+        members: Iterable[str] = label
+        return trouble is None and self.labels[int(codes[0])] in members
+
+    def signature(self) -> str:
+        """A digest of the values."""
+        return "set " + super().signature()

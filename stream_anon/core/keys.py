@@ -1,0 +1,76 @@
+"""Keyed hashes from one secret: subjects, sensitive values, group ids and row orders. No key serves two purposes."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stream_anon.core.hierarchy.base import Ints
+from stream_anon.core.hierarchy.tree import text_of
+
+MEMO_LIMIT = 65_536
+"""How many hashes of sensitive values are remembered; a bound, so that a field of free text cannot fill the memory."""
+
+
+class Keys:
+    """The keys of one secret. Without a secret they are random, and nothing can be published again identically."""
+
+    def __init__(self, secret: str | None) -> None:
+        root = secret.encode() if secret is not None else secrets.token_bytes(32)
+        self.stable = secret is not None
+        self.subject = _derive(root, b"subject")
+        self.value = _derive(root, b"value")
+        self.group = _derive(root, b"group")
+        self.ledger = _derive(root, b"ledger")
+
+    def __repr__(self) -> str:
+        return "<Keys>"
+
+
+def _derive(root: bytes, purpose: bytes) -> bytes:
+    return hashlib.blake2b(root, digest_size=32, person=purpose).digest()
+
+
+def keyed(key: bytes, data: bytes) -> int:
+    """A 64-bit keyed hash as a signed integer."""
+    return int.from_bytes(hashlib.blake2b(data, key=key, digest_size=8).digest(), "little", signed=True)
+
+
+def hash_subjects(key: bytes, values: Iterable[Any]) -> Ints:
+    """Who a row is about, as a number that tells nothing without the key. Nothing is remembered."""
+    encode, blake = msgspec.json.encode, hashlib.blake2b
+    digests = b"".join([blake(encode(value), key=key, digest_size=8).digest() for value in values])
+    return np.frombuffer(digests, dtype="<i8").astype(np.int64)
+
+
+def _name(value: Any) -> str | None:
+    """The text by which a value is known, as in a tree or a policy's tables: 1, 1.0 and "1" are one value."""
+    if value is None or isinstance(value, str):
+        return value
+    return text_of(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+class ValueHash:
+    """Codes for sensitive values that have no hierarchy: equal texts, equal codes."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._memo: dict[str | None, int] = {}
+
+    def __call__(self, values: Sequence[Any]) -> Ints:
+        """One code per value."""
+        names = [value if type(value) is str else _name(value) for value in values]
+        try:
+            return np.fromiter(map(self._memo.__getitem__, names), np.int64, len(names))
+        except KeyError:
+            if len(self._memo) > MEMO_LIMIT:
+                self._memo.clear()
+            for name in names:
+                if name not in self._memo:
+                    self._memo[name] = keyed(self._key, msgspec.json.encode(name))
+            return np.fromiter(map(self._memo.__getitem__, names), np.int64, len(names))

@@ -1,0 +1,162 @@
+"""What is likely a mistake in a valid policy, by itself or against a sample. Counts values, never shows one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatch
+from typing import Any
+
+import numpy as np
+
+from stream_anon.core.decode import Decoder
+from stream_anon.core.hierarchy import Hierarchy, Tree, Trouble
+from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
+from stream_anon.errors import Problem, Severity
+from stream_anon.policy import LoadedPolicy, Policy
+from stream_anon.policy.privacy import AlphaK, KAnonymity, LCAnonymity, LDiversity
+
+MANY = 8
+"""Quasi-identifiers. With more, almost everyone is far from everyone else and groups lose nearly everything."""
+
+NEARLY_UNIQUE, ENOUGH_ROWS = 0.9, 20
+"""A column this distinct points at single people, whatever its role says; fewer rows prove nothing."""
+
+SECRET_OPTIONS = ("*password*", "*sasl.jaas*", "*sasl_jaas*", "*ssl.key*", "*ssl_key*", "*secret*", "*token*")
+"""Kafka's names for what must not be read by whoever may read the policy."""
+
+Row = Mapping[str, Any]
+Path = tuple[str | int, ...]
+
+
+def warnings(loaded: LoadedPolicy, schema: Schema, rows: Iterable[Row] | None = None) -> list[Problem]:
+    """All warnings; `rows` are the records of a sample, fields by dotted path, absent ones left out."""
+    found = [
+        *_subject(loaded.policy),
+        *_many(loaded.policy),
+        *_secrets(loaded),
+        *_shares(loaded.policy),
+        *_trees(schema),
+        *_diversity(schema),
+    ]
+    if rows is not None:
+        found += _sample(schema, list(rows))
+    return found
+
+
+def _warning(path: Path, code: str, message: str, hint: str) -> Problem:
+    return Problem(path, code, message, hint, Severity.WARNING)
+
+
+def _subject(policy: Policy) -> Iterator[Problem]:
+    if policy.subject is not None:
+        return
+    for index, model in enumerate(policy.privacy):
+        if isinstance(model, KAnonymity | AlphaK):
+            hint = 'name the identifier that tells people apart: "subject: ..."'
+            message = "k counts records, not people: one person with k records would be a group alone"
+            yield _warning(("privacy", index, "k"), "k-counts-records", message, hint)
+
+
+def _many(policy: Policy) -> Iterator[Problem]:
+    count = len(policy.quasi_identifiers)
+    if count > MANY:
+        message = f"{count} quasi-identifiers: expect a high loss"
+        hint = f"leave out what nobody needs; up to {MANY} work well"
+        yield _warning(("attributes",), "many-quasi-identifiers", message, hint)
+
+
+def _secrets(loaded: LoadedPolicy) -> Iterator[Problem]:
+    places: list[Path] = [("secret",)] if loaded.policy.secret else []
+    options = loaded.policy.kafka.options if loaded.policy.kafka else {}
+    for key in options:
+        if any(fnmatch(key.lower(), pattern) for pattern in SECRET_OPTIONS):
+            places.append(("kafka", "options", key))
+    for path in places:
+        if not loaded.source.from_environment(path):
+            hint = "keep it in the environment: ${NAME}"
+            yield _warning(path, "secret-in-file", "a secret is written in the policy file", hint)
+
+
+def _shares(policy: Policy) -> Iterator[Problem]:
+    for index, model in enumerate(policy.privacy):
+        if isinstance(model, LCAnonymity) and model.c * model.l < 1:
+            message = f"c is below 1/l: no group of {model.l} values can keep every share within c"
+            hint = f"at least {1 / model.l:.4g}, or a larger l"
+            yield _warning(("privacy", index, "c"), "c-below-1-over-l", message, hint)
+
+
+def _trees(schema: Schema) -> Iterator[Problem]:
+    for name, tree in _hierarchies(schema).items():
+        if isinstance(tree, Tree) and (count := _single_children(tree)):
+            nodes = "a node has" if count == 1 else f"{count} nodes have"
+            hint = "merge it with its child: such a level costs and hides nothing"
+            path = ("attributes", name, "hierarchy")
+            yield _warning(path, "single-child", f"{nodes} a single child", hint)
+
+
+def _single_children(tree: Tree) -> int:
+    """Nodes with one child of another name; one of the same name only fills up a line of a CSV file."""
+    children = Counter(int(parent) for parent in tree.parent if parent >= 0)
+    return sum(
+        children[int(parent)] == 1 and tree.labels[node] != tree.labels[int(parent)]
+        for node, parent in enumerate(tree.parent)
+        if parent >= 0
+    )
+
+
+def _diversity(schema: Schema) -> Iterator[Problem]:
+    hierarchies = _hierarchies(schema)
+    for index, model in enumerate(schema.policy.privacy):
+        if not isinstance(model, LDiversity | LCAnonymity):
+            continue
+        tree = hierarchies.get(model.attribute)
+        if isinstance(tree, Tree) and model.l > tree.size:
+            message = f"l is above the number of values of the attribute ({tree.size}): nothing can be published"
+            yield _warning(("privacy", index, "l"), "l-above-values", message, f"at most {tree.size}")
+
+
+def _hierarchies(schema: Schema) -> dict[str, Hierarchy]:
+    return {column.name: column.hierarchy for column in _columns(schema) if column.hierarchy is not None}
+
+
+def _columns(schema: Schema) -> list[QuasiColumn | SensitiveColumn]:
+    return [*schema.quasi, *schema.sensitive]
+
+
+def _sample(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
+    hierarchies = _hierarchies(schema)
+    types = {column.name: column.type for column in _columns(schema)}
+    for name, hierarchy in hierarchies.items():
+        decoder = Decoder({name: types[name]})
+        read = [decoder.convert({name: row[name]} if name in row else {}) for row in rows]
+        values = [decoder.getters[name](row) for row in read if not isinstance(row, tuple)]
+        yield from _column(("attributes", name), hierarchy, values, len(rows))
+    for name, attribute in schema.policy.attributes.items():
+        if attribute.role == "insensitive":
+            yield from _uniqueness(("attributes", name), [row[name] for row in rows if name in row])
+
+
+def _column(path: Path, hierarchy: Hierarchy, values: list[Any], count: int) -> Iterator[Problem]:
+    _, trouble = hierarchy.encode(values)
+    kinds = np.zeros(len(values), dtype=np.int64) if trouble is None else trouble
+    unknown, missing = (int((kinds == kind).sum()) for kind in (Trouble.UNKNOWN, Trouble.MISSING))
+    if len(values) < count:
+        message = f"{count - len(values):,} of {count:,} rows of the sample have a value of another type"
+        yield _warning(path, "value-of-wrong-type", message, "correct the type, or the data")
+    if unknown:
+        message = f"{unknown:,} of {count:,} rows of the sample have a value without a place in the hierarchy"
+        hint = "add what is missing, or say unknown: leaf; otherwise such records are rejected"
+        yield _warning((*path, "hierarchy"), "value-without-leaf", message, hint)
+    if missing:
+        message = f"{missing:,} of {count:,} rows of the sample have no value"
+        yield _warning(path, "value-missing", message, "say missing: leaf; otherwise such records are rejected")
+
+
+def _uniqueness(path: Path, values: list[Any]) -> Iterator[Problem]:
+    if len(values) < ENOUGH_ROWS:
+        return
+    share = len({repr(value) for value in values}) / len(values)
+    if share > NEARLY_UNIQUE:
+        message = f"{share:.0%} of its values in the sample are distinct: published as it is, it can name a person"
+        yield _warning(path, "nearly-unique", message, "make it an identifier or a quasi_identifier, or drop it")

@@ -1,0 +1,86 @@
+"""The contract of a privacy model: is a candidate group safe, and if not, how far is it and which rows would help.
+
+People are counted, not rows: a person's equal values count once, and a person with several different values counts once
+for each of them. Shares are taken of the people in the group.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+
+import numpy as np
+
+from stream_anon.core.batch import Batch
+from stream_anon.core.hierarchy.base import Floats, Ints
+
+SLACK = 1e-9
+"""Shares are ratios of small whole numbers: this is far below their steps and far above rounding errors."""
+
+
+class PrivacyModel(ABC):
+    """One requirement. Its verdict depends on the rows, the policy and what `observe` has seen, on nothing else."""
+
+    name: str
+
+    @abstractmethod
+    def shortfall(self, rows: Batch) -> float:
+        """0.0 if the rows may be published together; otherwise how far they are from it, in the model's own measure."""
+
+    @abstractmethod
+    def gains(self, rows: Batch, candidates: Batch) -> Floats:
+        """For each candidate, by how much the shortfall would fall if it joined; negative if it would grow."""
+
+    def repair(self, rows: Batch) -> Batch:
+        """The rows, with sensitive values raised where that is what the model needs; the same rows if not."""
+        return rows
+
+    def observe(self, rows: Batch) -> None:  # noqa: B027 - most models learn nothing
+        """See rows that arrive, whether or not they are ever published: for models that learn from the whole."""
+
+
+def distinct(values: Ints) -> int:
+    """The number of different values."""
+    return len(set(values.tolist()))
+
+
+def count_people(values: Ints, subjects: Ints) -> tuple[Ints, Ints, int]:
+    """Different values, the number of different people who have each, and the number of people in all.
+
+    >>> count_people(np.array([7, 7, 9, 7]), np.array([1, 1, 1, 2]))
+    (array([7, 9]), array([2, 1]), 2)
+    """
+    counts = Counter([value for value, _ in set(zip(values.tolist(), subjects.tolist(), strict=True))])
+    found = sorted(counts)
+    return np.array(found, dtype=np.int64), np.array([counts[value] for value in found], np.int64), distinct(subjects)
+
+
+class SensitiveModel(PrivacyModel):
+    """A requirement on the distribution of one sensitive column."""
+
+    def __init__(self, column: int) -> None:
+        self.column = column
+
+    @abstractmethod
+    def judge(self, values: Ints, counts: Ints, people: int) -> float:
+        """The shortfall of a group with these values, held by so many people each, of `people` in all."""
+
+    def shortfall(self, rows: Batch) -> float:
+        """The shortfall of the rows' distribution."""
+        return self.judge(*count_people(rows.sensitive[:, self.column], rows.subject))
+
+    def gains(self, rows: Batch, candidates: Batch) -> Floats:
+        """The gain of each candidate as if it were a new person; equal values gain equally, so each is judged once."""
+        values, counts, people = count_people(rows.sensitive[:, self.column], rows.subject)
+        before = self.judge(values, counts, people)
+        offered, which = np.unique(candidates.sensitive[:, self.column], return_inverse=True)
+        gain = np.empty(len(offered))
+        for i, value in enumerate(offered):
+            place = int(np.searchsorted(values, value))
+            if place < len(values) and values[place] == value:
+                more = counts.copy()
+                more[place] += 1
+                gain[i] = before - self.judge(values, more, people + 1)
+            else:
+                gain[i] = before - self.judge(np.insert(values, place, value), np.insert(counts, place, 1), people + 1)
+        return np.asarray(gain[which])

@@ -1,0 +1,122 @@
+"""Counts, delays and losses of a run, kept in bounded memory: what `demo`, `pipe` and the benchmarks report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stream_anon.core.decode import Rejection
+from stream_anon.core.group import Group
+from stream_anon.core.hierarchy import Floats, Ints
+
+_BINS = 4096
+
+
+class Delays:
+    """The distribution of waiting times: exact count, mean and maximum, quantiles to one part in a hundred.
+
+    >>> delays = Delays()
+    >>> delays.add(np.array([0.5, 1.0, 2.0, 4.0]))
+    >>> delays.count, delays.mean, delays.max, round(delays.quantile(0.5), 1)
+    (4, 1.875, 4.0, 1.0)
+    """
+
+    # Bins grow by 1 % steps from a microsecond to some months: fine enough to print, few enough to keep.
+    _LOWEST, _STEP = 1e-6, 1.01
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.max = 0.0
+        self._sum = 0.0
+        self._bins = np.zeros(_BINS, dtype=np.int64)
+
+    def add(self, waits: Floats) -> None:
+        """Count more waiting times."""
+        if not len(waits):
+            return
+        self.count += len(waits)
+        self._sum += float(waits.sum())
+        self.max = max(self.max, float(waits.max()))
+        place = np.log(np.maximum(waits, self._LOWEST) / self._LOWEST) / np.log(self._STEP)
+        np.add.at(self._bins, np.minimum(np.ceil(place - 1e-9).astype(np.int64), _BINS - 1), 1)
+
+    @property
+    def mean(self) -> float:
+        """The average wait, 0 if there was none."""
+        return self._sum / self.count if self.count else 0.0
+
+    def quantile(self, share: float) -> float:
+        """The wait that `share` of all did not exceed."""
+        if not self.count:
+            return 0.0
+        place = int(np.searchsorted(np.cumsum(self._bins), share * self.count - 1e-9))
+        return float(min(self._LOWEST * self._STEP**place, self.max))
+
+
+class Tally:
+    """What has happened so far."""
+
+    def __init__(self, columns: Sequence[str], k: int) -> None:
+        self.columns = tuple(columns)
+        self.k = k
+        self.consumed = 0
+        self.published = 0
+        self.suppressed = 0
+        self.rejected: Counter[str] = Counter()
+        self.groups: Counter[str] = Counter()
+        self.smallest = 0
+        self.delays = Delays()
+        self._losses = np.zeros(len(self.columns))
+        self._loss = 0.0
+
+    def read(self, count: int, rejections: Sequence[Rejection] = ()) -> None:
+        """Records came in; some of them could not be used."""
+        self.consumed += count
+        self.rejected.update([str(rejection.code) for rejection in rejections])
+
+    def publish(self, groups: Sequence[Group], now: float) -> None:
+        """Groups left."""
+        for group in groups:
+            size = len(group.rows)
+            self.published += size
+            self.groups[str(group.reason)] += 1
+            self.smallest = min(self.smallest or group.people, group.people)
+            self._losses += group.losses * size
+            self._loss += group.loss * size
+        if groups:
+            self.delays.add(now - np.concatenate([group.rows.arrived for group in groups]))
+
+    def suppress(self, arrived: Floats | Ints) -> None:
+        """Rows left unpublished."""
+        self.suppressed += len(arrived)
+
+    @property
+    def loss(self) -> float:
+        """The share of information lost over all rows that left; a suppressed row loses everything."""
+        left = self.published + self.suppressed
+        return (self._loss + self.suppressed) / left if left else 0.0
+
+    @property
+    def losses(self) -> dict[str, float]:
+        """The share of information lost per column, over published rows."""
+        return dict(zip(self.columns, (self._losses / max(self.published, 1)).tolist(), strict=True))
+
+    def summary(self) -> dict[str, Any]:
+        """Everything, as plain data."""
+        return {
+            "consumed": self.consumed,
+            "published": self.published,
+            "suppressed": self.suppressed,
+            "rejected": dict(self.rejected),
+            "groups": dict(self.groups),
+            "smallest_group_people": self.smallest,
+            "required_people": self.k,
+            "loss": round(self.loss, 5),
+            "loss_per_attribute": {name: round(loss, 5) for name, loss in self.losses.items()},
+            "delay_mean": round(self.delays.mean, 4),
+            "delay_p99": round(self.delays.quantile(0.99), 4),
+            "delay_max": round(self.delays.max, 4),
+        }

@@ -1,0 +1,55 @@
+"""Turns a policy file into a policy that keeps all rules, or into the list of everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from stream_anon.errors import Diagnostic, PolicyError, Problem, Severity
+from stream_anon.policy.findings import findings
+from stream_anon.policy.policy import Policy
+from stream_anon.policy.rules import problems
+from stream_anon.policy.source import Source, read
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPolicy:
+    """A valid policy, the file it was read from, and the folder to which the paths in it are relative."""
+
+    policy: Policy
+    source: Source
+    folder: Path
+
+    def file(self, name: str) -> Path:
+        """The file that the policy calls `name`."""
+        return self.folder / name
+
+    def diagnostics(self, found: Iterable[Problem]) -> list[Diagnostic]:
+        """The problems with their places in the file, in the order of the file."""
+        return in_order(self.source.diagnostic(problem) for problem in found)
+
+
+def load(path: Path | str, environment: Mapping[str, str] | None = None) -> LoadedPolicy:
+    """Read and check a policy; raises `PolicyError` with every finding. Files the policy names are not opened here."""
+    source = read(Path(path), str(path), environment)
+    if not isinstance(source.data, dict):
+        message = 'a policy is a mapping: "version: 1", "name: ...", "attributes: ...", "privacy: ..."'
+        raise PolicyError([source.diagnostic(Problem((), "wrong-type", message))])
+    try:
+        policy = Policy.model_validate(source.data)
+    except ValidationError as error:
+        found = findings(error, source.data)
+        raise PolicyError(in_order(source.diagnostic(problem, key) for problem, key in found)) from None
+    loaded = LoadedPolicy(policy, source, Path(path).parent)
+    broken = [problem for problem in problems(policy) if problem.severity is Severity.ERROR]
+    if broken:
+        raise PolicyError(loaded.diagnostics(broken))
+    return loaded
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """By place, each finding once."""
+    return sorted(dict.fromkeys(diagnostics), key=lambda d: (d.file, d.line, d.column, d.code, d.message))

@@ -1,0 +1,210 @@
+"""What must hold between the parts of a policy; each rule names the key to change. What one part may be is its model's.
+
+The rules inside a single hierarchy are in `hierarchy_rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stream_anon.errors import Problem, nearest
+from stream_anon.policy.attributes import QuasiIdentifier, Sensitive
+from stream_anon.policy.hierarchy_rules import hierarchy_problems
+from stream_anon.policy.policy import Policy
+from stream_anon.policy.privacy import AlphaK, GuardingNode, KAnonymity, LDiversity, PrivacySettings, TCloseness
+from stream_anon.policy.settings import CailSettings
+
+RESERVED = "_anon"
+"""The field in which a published record tells of its group."""
+
+TREES = ("flat", "tree", "csv")
+"""The kinds of hierarchy that are trees of named nodes."""
+
+Path = tuple[str | int, ...]
+
+
+def problems(policy: Policy) -> list[Problem]:
+    """Every rule the policy breaks; none for a policy that can be used."""
+    return [
+        *_names(policy),
+        *_subject(policy),
+        *_attributes(policy),
+        *_read_fields(policy),
+        *_privacy(policy),
+        *_stream(policy),
+        *_algorithm(policy),
+        *_topics(policy),
+    ]
+
+
+def people(policy: Policy) -> int:
+    """The largest k the policy asks for."""
+    return max((m.k for m in policy.privacy if isinstance(m, KAnonymity | AlphaK)), default=0)
+
+
+def _names(policy: Policy) -> Iterator[Problem]:
+    for name in policy.attributes:
+        path = ("attributes", name)
+        parts = name.split(".")
+        if "" in parts or any(part != part.strip() for part in parts):
+            hint = "write the path of a nested field like person.address.zip"
+            yield Problem(path, "bad-name", "a part of this dotted name is empty or padded", hint)
+        if name.startswith(RESERVED):
+            hint = "rename the field before it gets here"
+            yield Problem(path, "reserved-name", f'names that begin with "{RESERVED}" are taken by the output', hint)
+        for end in range(1, len(parts)):
+            outer = ".".join(parts[:end])
+            if outer in policy.attributes:
+                hint = f'declare either "{outer}" or the fields inside it'
+                yield Problem(path, "overlapping-names", f'this field lies inside the attribute "{outer}"', hint)
+
+
+def _subject(policy: Policy) -> Iterator[Problem]:
+    if policy.subject is None:
+        return
+    identifiers = [name for name, a in policy.attributes.items() if a.role == "identifier"]
+    if policy.subject not in policy.attributes:
+        hint = nearest(policy.subject, identifiers) or "declare it with role identifier"
+        yield Problem(("subject",), "unknown-attribute", "the subject is not a declared attribute", hint)
+    elif policy.subject not in identifiers:
+        hint = f'give "{policy.subject}" the role identifier'
+        yield Problem(("subject",), "wrong-role", "the subject must be an identifier", hint)
+
+
+def _attributes(policy: Policy) -> Iterator[Problem]:
+    if not policy.quasi_identifiers:
+        hint = "give the role quasi_identifier to what others may know of a person"
+        yield Problem(("attributes",), "no-quasi-identifier", "no attribute is a quasi_identifier", hint)
+    for name, attribute in policy.attributes.items():
+        if isinstance(attribute, QuasiIdentifier | Sensitive) and attribute.hierarchy is not None:
+            yield from hierarchy_problems(("attributes", name), attribute.type, attribute.hierarchy)
+
+
+def _read_fields(policy: Policy) -> Iterator[Problem]:
+    """Fields that are read and obeyed must not be published, nor be another's."""
+    seen: list[tuple[str, str]] = []
+    for name, attribute in policy.sensitive.items():
+        for key in ("guarding_node", "psf"):
+            field = getattr(attribute, key)
+            if field is None:
+                continue
+            if field == name or any(_overlap(field, shown) for shown in policy.attributes if shown != name):
+                hint = "remove that attribute: undeclared fields are dropped"
+                message = "this field is an attribute too, but what a person asks for is never published"
+                yield Problem(("attributes", name, key), "published-request", message, hint)
+            if "" in field.split("."):
+                hint = "write the path of a nested field like person.wish"
+                yield Problem(("attributes", name, key), "bad-name", "a part of this dotted name is empty", hint)
+            if any(_overlap(field, other) and (field, key) != (other, use) for other, use in seen):
+                hint = "each kind of request needs a field of its own"
+                message = "this field is, or lies inside, that of another request"
+                yield Problem(("attributes", name, key), "overlapping-names", message, hint)
+            seen.append((field, key))
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one == other or one.startswith(other + ".") or other.startswith(one + ".")
+
+
+def _privacy(policy: Policy) -> Iterator[Problem]:
+    if people(policy) == 0:
+        hint = "add - {model: k_anonymity, k: 5}"
+        yield Problem(("privacy",), "no-k", "neither k_anonymity nor alpha_k says how many people a group needs", hint)
+    for index, model in enumerate(policy.privacy):
+        path = ("privacy", index)
+        if isinstance(model, KAnonymity):
+            continue
+        attribute = policy.attributes.get(model.attribute)
+        if attribute is None:
+            hint = nearest(model.attribute, list(policy.sensitive))
+            yield Problem((*path, "attribute"), "unknown-attribute", "this attribute is not declared", hint)
+        elif not isinstance(attribute, Sensitive):
+            hint = f'give "{model.attribute}" the role sensitive'
+            yield Problem((*path, "attribute"), "wrong-role", "this attribute must be sensitive", hint)
+        else:
+            yield from _model(path, model, attribute)
+
+
+def _model(path: Path, model: PrivacySettings, attribute: Sensitive) -> Iterator[Problem]:
+    if isinstance(model, LDiversity):
+        yield from _l_diversity(path, model)
+    elif isinstance(model, AlphaK):
+        yield from _alpha_k(path, model, attribute)
+    elif isinstance(model, TCloseness):
+        yield from _one_of(path, "reference", model.reference, "estimate", model.estimate)
+        if isinstance(model.reference, dict) and not any(model.reference.values()):
+            hint = "give at least one value a weight above 0"
+            yield Problem((*path, "reference"), "bad-value", "the reference has no value with a weight", hint)
+    elif isinstance(model, GuardingNode):
+        yield from _guarding_node(path, model, attribute)
+
+
+def _l_diversity(path: Path, model: LDiversity) -> Iterator[Problem]:
+    if model.variant == "recursive" and model.c is None:
+        yield Problem((*path, "c"), "missing-key", "the recursive variant needs c", 'add "c: ..."')
+    if model.variant != "recursive" and model.c is not None:
+        hint = "remove c, or say variant: recursive"
+        yield Problem((*path, "c"), "unused-key", f"the {model.variant} variant has no c", hint)
+
+
+def _alpha_k(path: Path, model: AlphaK, attribute: Sensitive) -> Iterator[Problem]:
+    yield from _one_of(path, "alpha", model.alpha, "estimate", model.estimate)
+    if model.estimate is not None and attribute.psf is None:
+        hint = f'add "psf: FIELD" to the attribute "{model.attribute}"'
+        yield Problem((*path, "estimate"), "missing-psf", "an estimate needs the field in which people ask", hint)
+    if model.floor is not None and model.estimate is None:
+        yield Problem((*path, "floor"), "unused-key", "floor only bounds an estimate", "remove floor, or use estimate")
+    elif model.floor is not None and model.floor < 1 / model.k:
+        hint = f"at least {1 / model.k:.4g}"
+        message = f"below 1/k no group of {model.k} could be published"
+        yield Problem((*path, "floor"), "out-of-range", message, hint)
+
+
+def _guarding_node(path: Path, model: GuardingNode, attribute: Sensitive) -> Iterator[Problem]:
+    if attribute.guarding_node is None:
+        hint = f'add "guarding_node: FIELD" to the attribute "{model.attribute}"'
+        yield Problem((*path, "attribute"), "missing-guarding-node", "no field says which node a person guards", hint)
+    if attribute.hierarchy is None or attribute.hierarchy.kind not in TREES:
+        hint = f'give "{model.attribute}" a hierarchy of kind {", ".join(TREES)}'
+        yield Problem((*path, "attribute"), "needs-tree", "guarding nodes are nodes of a tree", hint)
+
+
+def _one_of(path: Path, one: str, given: object, other: str, also: object) -> Iterator[Problem]:
+    if given is not None and also is not None:
+        hint = "remove one of them"
+        yield Problem((*path, other), "either-or", f'"{one}" and "{other}" exclude each other', hint)
+    if given is None and also is None:
+        yield Problem((*path, one), "missing-key", f'one of "{one}" and "{other}" is needed', f'add "{one}: ..."')
+
+
+def _stream(policy: Policy) -> Iterator[Problem]:
+    delay = policy.stream.max_delay
+    if delay.time is None and delay.records is None:
+        hint = 'add "time: 5s" or "records: 10000"'
+        yield Problem(("stream", "max_delay"), "no-bound", "max_delay has no bound", hint)
+    if policy.stream.max_buffer <= people(policy):
+        hint = f"above {people(policy)}"
+        message = "the buffer could never hold more than one group of k"
+        yield Problem(("stream", "max_buffer"), "out-of-range", message, hint)
+
+
+def _algorithm(policy: Policy) -> Iterator[Problem]:
+    settings = policy.algorithm
+    if not isinstance(settings, CailSettings) or settings.loss == "ncp":
+        return
+    for name, attribute in policy.quasi_identifiers.items():
+        if attribute.hierarchy.kind not in TREES:
+            message = f'the loss "{settings.loss}" counts nodes of trees, and "{name}" has none'
+            yield Problem(("algorithm", "loss"), "needs-tree", message, "use loss: ncp")
+
+
+def _topics(policy: Policy) -> Iterator[Problem]:
+    if policy.kafka is None:
+        return
+    taken = {policy.kafka.input}
+    for key in ("output", "dead_letter"):
+        topic = getattr(policy.kafka, key)
+        if topic in taken:
+            message = "this topic is used twice: what is published must not be read again, nor mixed with dead letters"
+            yield Problem(("kafka", key), "same-topic", message, "name another topic")
+        taken.add(topic)

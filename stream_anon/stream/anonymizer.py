@@ -1,0 +1,60 @@
+"""The contract of a stream engine: rows go in, groups come out, time is an argument. No clock, no input, no output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from stream_anon.core.batch import Batch
+from stream_anon.core.group import Group
+from stream_anon.core.hierarchy import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call released: groups to publish, and the rows that leave unpublished because no group could hold them.
+
+    `rest` is how many rows at the end of a pushed batch were not taken because the buffer is full: pause the source,
+    and push them again once something has left.
+    """
+
+    groups: list[Group] = field(default_factory=list)
+    suppressed: Batch | None = None
+    rest: int = 0
+
+
+class Anonymizer(Protocol):
+    """An engine. Every row leaves exactly once: in a group, suppressed, or by `remove`.
+
+    `now` never runs backwards. A row is due when it is older than the policy's bound, by the clock or by the number of
+    rows that arrived after it; no call returns while a due row is inside, unless the policy holds such rows back.
+    """
+
+    def push(self, batch: Batch, now: float) -> Outcome:
+        """Take rows in the order of their arrival. Rows handed back keep the age and the number they had."""
+        ...
+
+    def tick(self, now: float) -> Outcome:
+        """Let time pass without arrivals."""
+        ...
+
+    def flush(self) -> Outcome:
+        """Treat every row as due."""
+        ...
+
+    def next_deadline(self) -> float | None:
+        """When `tick` must be called at the latest; None if nothing waits for the clock."""
+        ...
+
+    def remove(self, ref: Ints) -> Batch:
+        """Take the rows with these refs (n, 2) out, unpublished; refs that are not inside are ignored."""
+        ...
+
+    def __len__(self) -> int:
+        """Rows inside."""
+        ...
+
+
+EMPTY_REFS = np.empty((0, 2), dtype=np.int64)

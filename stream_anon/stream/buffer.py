@@ -1,0 +1,144 @@
+"""Where rows wait: columns of slots. A row keeps its slot until it has left; slots are used again."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_anon.core.batch import UNNUMBERED, Batch
+from stream_anon.core.hierarchy import Ints
+
+_FIRST_SIZE = 1024
+_COLUMNS = tuple(f.name for f in fields(Batch))
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class Buffer:
+    """Rows in slots, and the order in which they arrived.
+
+    A row is staged (its slot is filled), admitted (it waits and may be chosen as company), withdrawn (it has been
+    chosen, or given up) and freed (its slot may be used again). `columns` has one place per slot.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.columns: Batch = _no_columns()
+        self.latest = -1  # the highest serial number admitted
+        self.held = np.zeros(0, dtype=np.bool_)  # rows that wait beyond their deadline, by the policy's will
+        self._next_serial = 0
+        self._free = _NONE
+        self._waiting = np.zeros(0, dtype=np.bool_)
+        self._queue = np.empty(_FIRST_SIZE, dtype=np.int64)  # slots in the order of their serial numbers
+        self._length = 0
+        self._gaps = False
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._waiting))
+
+    @property
+    def capacity(self) -> int:
+        """Slots there are; grows with need."""
+        return len(self._waiting)
+
+    def room(self) -> int:
+        """How many more rows may be staged."""
+        return self.limit - (self.capacity - len(self._free))
+
+    def stage(self, batch: Batch) -> Ints:
+        """Fill slots with rows, numbering those that have no number yet; the slots, in the order of the rows."""
+        n = len(batch)
+        self._ensure(batch, n)
+        slots, self._free = self._free[len(self._free) - n :], self._free[: len(self._free) - n]
+        for name in _COLUMNS:
+            getattr(self.columns, name)[slots] = getattr(batch, name)
+        fresh = batch.serial == UNNUMBERED
+        self.columns.serial[slots] = np.where(fresh, self._next_serial + np.cumsum(fresh) - 1, batch.serial)
+        self._next_serial = max(self._next_serial + int(fresh.sum()), int(self.columns.serial[slots].max()) + 1)
+        return slots
+
+    def admit(self, slots: Ints) -> None:
+        """Staged rows now wait."""
+        self._close_gaps()
+        end = self._length + len(slots)
+        if end > len(self._queue):
+            self._queue = np.concatenate([self._queue[: self._length], np.empty(2 * end, dtype=np.int64)])
+        self._queue[self._length : end] = slots
+        self._length = end
+        self._waiting[slots] = True
+        serial = self.columns.serial[slots]
+        if (serial <= self.latest).any():  # rows that were handed back take their old place
+            order = np.argsort(self.columns.serial[self._queue[:end]], kind="stable")
+            self._queue[:end] = self._queue[:end][order]
+        self.latest = max(self.latest, int(serial.max()))
+
+    def withdraw(self, slots: Ints) -> None:
+        """Rows wait no longer."""
+        self._waiting[slots] = False
+        self.held[slots] = False
+        self._gaps = True
+
+    def free(self, slots: Ints) -> None:
+        """Withdrawn rows have left: forget what they were."""
+        self.columns.values[slots] = None
+        self._free = np.concatenate([self._free, slots[::-1]])
+
+    def waiting(self) -> Ints:
+        """Slots of all rows that wait, oldest first; a view that holds until rows are admitted or withdrawn."""
+        self._close_gaps()
+        return self._queue[: self._length]
+
+    def oldest(self) -> int:
+        """The slot of the row that waits longest and is not held back, -1 if there is none."""
+        waiting = self.waiting()
+        if not len(waiting):
+            return -1
+        if not self.held[waiting[0]]:
+            return int(waiting[0])
+        place = int(np.argmin(self.held[waiting]))
+        return -1 if self.held[waiting[place]] else int(waiting[place])
+
+    def rows(self, slots: Ints) -> Batch:
+        """The rows in these slots."""
+        return self.columns.take(slots)
+
+    def find(self, ref: Ints) -> Ints:
+        """Slots of the waiting rows with these refs."""
+        wanted = set(map(tuple, ref.tolist()))
+        slots = self.waiting()
+        found = [tuple(pair) in wanted for pair in self.columns.ref[slots].tolist()]
+        return slots[np.array(found, dtype=np.bool_)] if len(slots) else _NONE
+
+    def _close_gaps(self) -> None:
+        if self._gaps:
+            queue = self._queue[: self._length]
+            kept = queue[self._waiting[queue]]
+            self._length = len(kept)
+            self._queue[: self._length] = kept
+            self._gaps = False
+
+    def _ensure(self, batch: Batch, n: int) -> None:
+        """Room for n more rows: the columns double."""
+        if len(self._free) >= n:
+            return
+        size = self.capacity
+        grown = max(_FIRST_SIZE, 2 * size, size + n)
+        source = self.columns if size else batch
+        self.columns = Batch(*[_larger(getattr(source, name), grown, size) for name in _COLUMNS])
+        self.held = _larger(self.held, grown, size)
+        self._waiting = _larger(self._waiting, grown, size)
+        self._free = np.concatenate([np.arange(grown - 1, size - 1, -1), self._free])
+
+
+def _larger(column: npt.NDArray[Any], size: int, used: int) -> npt.NDArray[Any]:
+    result = np.zeros((size, *column.shape[1:]), dtype=column.dtype)
+    result[:used] = column[:used]
+    return result
+
+
+def _no_columns() -> Batch:
+    flat, wide = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64)
+    values = np.empty((0, 0), dtype=object)
+    return Batch(wide, wide, wide, wide, flat, np.empty(0), np.empty((0, 2), dtype=np.int64), flat, values)

@@ -1,0 +1,110 @@
+"""Standing clusters: open boxes that rows join as they arrive and leave as they are published."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.stream.buffer import Buffer
+from stream_anon.stream.kernels import Kernels
+
+NOWHERE = -1
+
+
+class Clusters:
+    """At most `limit` boxes with the rows they hold, oldest cluster first.
+
+    Row c of `low`, `high`, `size` and `price` belongs to the c-th oldest open cluster; `cluster_of` gives for each slot
+    of the buffer the number its cluster was born with.
+    """
+
+    def __init__(self, buffer: Buffer, kernels: Kernels, limit: int) -> None:
+        self._buffer = buffer
+        self._kernels = kernels
+        self.limit = limit
+        self.born = np.empty(0, dtype=np.int64)
+        self.low = np.empty((0, 0), dtype=np.int64)
+        self.high = np.empty((0, 0), dtype=np.int64)
+        self.size = np.empty(0, dtype=np.int64)
+        self.price = np.empty(0)
+        self._cluster_of = np.empty(0, dtype=np.int64)
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self.born)
+
+    def widened(self, slot: int) -> Floats:
+        """The price of each cluster if the row joined it."""
+        return self._kernels.widened_prices(self._buffer.columns.qi, slot, self.low, self.high)
+
+    def open(self, slot: int) -> int:
+        """A new cluster of one row; its place."""
+        point = self._buffer.columns.qi[slot][None]
+        self.low = np.concatenate([self.low.reshape(-1, point.shape[1]), point])
+        self.high = np.concatenate([self.high.reshape(-1, point.shape[1]), point])
+        self.size = np.append(self.size, 1)
+        self.price = np.append(self.price, self._kernels.box_price(point[0], point[0]))
+        self.born = np.append(self.born, self._next)
+        self._mark(slot, self._next)
+        self._next += 1
+        return len(self) - 1
+
+    def join(self, slot: int, cluster: int) -> None:
+        """A row joins."""
+        point = self._buffer.columns.qi[slot]
+        self.low[cluster] = np.minimum(self.low[cluster], point)
+        self.high[cluster] = np.maximum(self.high[cluster], point)
+        self.size[cluster] += 1
+        self.price[cluster] = self._kernels.box_price(self.low[cluster], self.high[cluster])
+        self._mark(slot, int(self.born[cluster]))
+
+    def of(self, slot: int) -> int:
+        """The place of a row's cluster."""
+        return int(np.searchsorted(self.born, self._cluster_of[slot]))
+
+    def members(self, cluster: int) -> Ints:
+        """The rows of a cluster, oldest first."""
+        waiting = self._buffer.waiting()
+        found: Ints = waiting[self._cluster_of[waiting] == self.born[cluster]]
+        return found
+
+    def merge(self, into: int, other: int) -> None:
+        """All rows of one cluster join another."""
+        self._cluster_of[self._cluster_of == self.born[other]] = self.born[into]
+        self.low[into] = np.minimum(self.low[into], self.low[other])
+        self.high[into] = np.maximum(self.high[into], self.high[other])
+        self.size[into] += self.size[other]
+        self.price[into] = self._kernels.box_price(self.low[into], self.high[into])
+        self._close(np.array([other]))
+
+    def leave(self, slots: Ints) -> None:
+        """Rows leave; the clusters they leave behind shrink to what they still hold, or close."""
+        if not len(self._cluster_of):
+            return
+        touched = np.unique(self._cluster_of[slots])
+        self._cluster_of[slots] = NOWHERE
+        empty = []
+        for number in touched[touched != NOWHERE]:
+            cluster = int(np.searchsorted(self.born, number))
+            rest = self.members(cluster)
+            self.size[cluster] = len(rest)
+            if not len(rest):
+                empty.append(cluster)
+                continue
+            rows = self._buffer.columns.qi[rest]
+            self.low[cluster], self.high[cluster] = rows.min(axis=0), rows.max(axis=0)
+            self.price[cluster] = self._kernels.box_price(self.low[cluster], self.high[cluster])
+        self._close(np.array(empty, dtype=np.int64))
+
+    def _close(self, places: Ints) -> None:
+        if len(places):
+            self.born, self.size = np.delete(self.born, places), np.delete(self.size, places)
+            self.low, self.high = np.delete(self.low, places, axis=0), np.delete(self.high, places, axis=0)
+            self.price = np.delete(self.price, places)
+
+    def _mark(self, slot: int, number: int) -> None:
+        if slot >= len(self._cluster_of):
+            grown = np.full(self._buffer.capacity, NOWHERE, dtype=np.int64)
+            grown[: len(self._cluster_of)] = self._cluster_of
+            self._cluster_of = grown
+        self._cluster_of[slot] = number

@@ -1,0 +1,109 @@
+"""Finds company for rows under any combination of privacy models: the part all stream algorithms share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.schema import Schema
+from stream_anon.policy.settings import CailSettings
+from stream_anon.stream.buffer import Buffer
+from stream_anon.stream.kernels import Columns, Kernels, Need
+
+_HARDLY = 1e-12
+
+
+class Company:
+    """Chooses rows of a buffer to join given ones, by price and by what the policy still misses.
+
+    People and different values are counted inside the kernels. Where the policy asks for more, a group is grown to
+    what the kernels can count and then row by row: each time the row that helps the models most per added loss.
+    """
+
+    def __init__(self, schema: Schema, buffer: Buffer, kernels: Kernels) -> None:
+        self.buffer = buffer
+        self.kernels = kernels
+        self._requirements = schema.requirements
+        distinct = schema.requirements.distinct_only
+        self._countable = distinct is not None
+        values = np.zeros(len(schema.sensitive), dtype=np.int64)
+        for column, l in distinct or []:  # noqa: E741 - the literature's name
+            values[column] = max(values[column], l)
+        self.need = Need(schema.requirements.k, values)
+
+    def columns(self) -> Columns:
+        """What kernels read of the buffer."""
+        columns = self.buffer.columns
+        return Columns(columns.qi, columns.subject, columns.sensitive)
+
+    def holds(self, slots: Ints) -> bool:
+        """Whether these rows may leave together."""
+        return self._requirements.holds(self.buffer.rows(slots))
+
+    def grow(self, seed: Ints, candidates: Ints, bonus: Floats | None = None, limit: float = np.inf) -> Ints | None:
+        """A group of the seed and the candidates nearest to it that satisfies the policy; None if there is none."""
+        candidates = candidates[~np.isin(candidates, seed)] if bonus is None else candidates
+        bonus = np.zeros(len(candidates)) if bonus is None else bonus
+        members, _ = self.kernels.grow(self.columns(), seed, candidates, bonus, self.need, limit)
+        if not len(members) or self._countable:
+            return members if len(members) else None
+        return self._satisfy(members, candidates, limit)
+
+    def gather(self, seed: Ints, ordered: Ints) -> Ints | None:
+        """A group of the seed and the first of the ordered rows that are of use; None if they do not suffice."""
+        subject, sensitive = self.buffer.columns.subject, self.buffer.columns.sensitive
+        members = seed.tolist()
+        people = set(subject[seed].tolist())
+        seen = [set(sensitive[seed, s].tolist()) for s in range(len(self.need.values))]
+        for slot in ordered.tolist():
+            lacking = [int(wanted) - len(values) for wanted, values in zip(self.need.values, seen, strict=True)]
+            if len(people) >= self.need.k and max(lacking, default=0) <= 0:
+                break
+            seats = max(self.need.k - len(people), 1)
+            urgent = [s for s, lack in enumerate(lacking) if lack > 0 and lack >= seats]
+            if subject[slot] in people or (urgent and all(sensitive[slot, s] in seen[s] for s in urgent)):
+                continue
+            members.append(slot)
+            people.add(int(subject[slot]))
+            for s, values in enumerate(seen):
+                values.add(int(sensitive[slot, s]))
+        group = np.array(members, dtype=np.int64)
+        return group if self.holds(group) else self._satisfy(group, ordered, np.inf)
+
+    def _satisfy(self, members: Ints, candidates: Ints, limit: float) -> Ints | None:
+        """Add rows until every model holds. If no row helps, the nearest joins all the same: it may help later."""
+        buffer = self.buffer
+        rest = candidates[~np.isin(candidates, members)]
+        while not self.holds(members):
+            if not len(rest):
+                return None
+            rows = buffer.rows(members)
+            low, high = rows.qi.min(axis=0), rows.qi.max(axis=0)
+            prices = self.kernels.union_prices(buffer.columns.qi, rest, low, high)
+            before = float(self.kernels.union_prices(buffer.columns.qi, members[:1], low, high)[0])
+            added = prices - before
+            reach = added <= limit
+            if not reach.any():
+                return None
+            gains = self._requirements.gains(self._requirements.repair(rows), buffer.rows(rest))
+            useful = reach & (gains > _HARDLY)
+            if useful.any():
+                score = np.where(useful, gains / (added + _price_of_a_seat(before, len(members))), -1.0)
+                best = int(np.argmax(score))
+            else:
+                best = int(np.argmin(np.where(reach, added, np.inf)))
+            members = np.append(members, rest[best])
+            rest = np.delete(rest, best)
+        return members
+
+
+def _price_of_a_seat(loss: float, size: int) -> float:
+    """Even a row that widens nothing takes a row from the others: as much as the group's loss per row."""
+    return max(loss / size, _HARDLY)
+
+
+def kernels_of(schema: Schema, compiled: bool | None = None) -> Kernels:
+    """Kernels over what the policy's algorithm counts as loss."""
+    counting = schema.policy.algorithm.loss if isinstance(schema.policy.algorithm, CailSettings) else "ncp"
+    prices, hierarchies = schema.counted(counting)
+    return Kernels(prices, hierarchies) if compiled is None else Kernels(prices, hierarchies, compiled)

@@ -1,0 +1,36 @@
+"""FADS, a baseline: no standing clusters, every group is the oldest row and its nearest neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stream_anon.core.hierarchy import Ints
+from stream_anon.stream.company import Company
+
+
+class Fads:
+    """When a row is due, it leaves with the k - 1 people nearest to it (Guo and Zhang, 2013), without reuse.
+
+    Nearness is the price of the two rows alone. Where the policy asks for more than people, rows further away follow
+    in order of nearness, those that help.
+    """
+
+    def __init__(self, company: Company) -> None:
+        self._company = company
+
+    def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
+        """Rows only wait."""
+        self._company.buffer.admit(slots)
+        return len(slots), None
+
+    def complete(self, slot: int) -> Ints | None:
+        """The row and its nearest neighbours."""
+        company = self._company
+        waiting = company.buffer.waiting()
+        point = company.buffer.columns.qi[slot]
+        distance = company.kernels.union_prices(company.buffer.columns.qi, waiting, point, point)
+        others = waiting[np.argsort(distance, kind="stable")]
+        return company.gather(np.array([slot], dtype=np.int64), others[others != slot])
+
+    def leave(self, slots: Ints) -> None:
+        """Nothing is remembered."""
