@@ -17,15 +17,16 @@ class Engines:
         self._make, self._apart = make, apart
         self._engines: dict[int, Engine] = {}
 
-    def push(self, rows: Any, now: float) -> Iterator[Any]:
-        """Hand rows to where they belong; an outcome per engine."""
+    def push(self, rows: Any, now: float) -> Iterator[tuple[Any, Any]]:
+        """Hand rows to where they belong; an outcome per engine, and the rows it had no room for."""
         if not len(rows):
             return
-        if not self._apart:
-            yield self._of(0).push(rows, now)
-            return
-        for partition in np.unique(rows.ref[:, 0]).tolist():
-            yield self._of(partition).push(rows.take(rows.ref[:, 0] == partition), now)
+        parts = [(0, rows)]
+        if self._apart:
+            parts = [(p, rows.take(rows.ref[:, 0] == p)) for p in np.unique(rows.ref[:, 0]).tolist()]
+        for partition, part in parts:
+            outcome = self._of(partition).push(part, now)
+            yield outcome, part.take(slice(len(part) - outcome.rest, None))
 
     def tick(self, now: float) -> Iterator[Any]:
         """Let go what is due."""

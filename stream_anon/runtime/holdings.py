@@ -21,8 +21,8 @@ from stream_anon.runtime.settings import WorkerSettings
 class Holdings:
     """Rows come in by `take`, leave by `formed`; a partition that is lost is cut out of everything by `drop`.
 
-    `back` are rows an engine gave up while a partition was not read again to where its predecessor had been: what they
-    need may still come, so they return to the engine.
+    Rows an engine had no room for return to it later, as do those it gave up while a partition was not yet read again
+    to where its predecessor had been: the company they lack may still come.
     """
 
     def __init__(self, parts: Parts, settings: WorkerSettings, observer: Observer) -> None:
@@ -38,6 +38,11 @@ class Holdings:
     def waiting(self) -> int:
         """Rows read and not finished."""
         return sum(len(partition.waiting) for partition in self.partitions.values())
+
+    @property
+    def crowded(self) -> bool:
+        """Whether an engine was full."""
+        return bool(self._back) or self.waiting > self._settings.most_waiting
 
     @property
     def unpublished(self) -> bool:
@@ -66,13 +71,13 @@ class Holdings:
         encoded = self._parts.encode(values, ref, np.full(len(values), now))
         for rejection in encoded.rejections:
             self._reject(ref[rejection.index], str(rejection.code), rejection.column, values[rejection.index])
-        self._let_go(self.engines.push(encoded.batch, now), now)
+        self._push(encoded.batch, now)
 
     def tick(self, now: float) -> None:
         """Let go what is due."""
         back, self._back = self._back, []
         for rows in back:
-            self._let_go(self.engines.push(rows, now), now)
+            self._push(rows, now)
         self._let_go(self.engines.tick(now), now)
 
     def flush(self, now: float) -> None:
@@ -106,7 +111,14 @@ class Holdings:
         for group in dissolved:
             rest = group.rows.take(group.rows.ref[:, 0] != number)
             if len(rest):
-                self._let_go(self.engines.push(rest, now), now)
+                self._push(rest, now)
+
+    def _push(self, rows: Any, now: float) -> None:
+        """Push; rows that find no room come back, and reading stops until something has left."""
+        for outcome, rest in list(self.engines.push(rows, now)):
+            self._let_go([outcome], now)
+            if len(rest):
+                self._back.append(rest)
 
     def _let_go(self, outcomes: Iterable[Any], now: float) -> None:
         for outcome in list(outcomes):
@@ -131,7 +143,7 @@ class Holdings:
             rest = np.ones(len(rows), dtype=np.bool_)
             rest[too_large] = False
             if rest.any():
-                self._let_go(self.engines.push(rows.take(rest), now), now)
+                self._push(rows.take(rest), now)
             return
         stamps = [self.partitions[p].stamps.get(o, np.nan) for p, o in map(tuple, group.rows.ref.tolist())]
         formed.born = np.array(stamps)

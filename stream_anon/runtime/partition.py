@@ -14,6 +14,7 @@ from stream_anon.runtime.parts import Formed
 
 PER_ROW = 2.2  # characters an announced row takes in its home's text, roughly: to choose homes and to pause in time
 PER_OFFSET = 1.25 / 8  # characters an offset takes at most: one bit, in base 85
+OVERHEAD = 120.0  # characters of everything else: where it belongs, sequence, digest, nonce and tag
 
 
 @dataclass(slots=True, eq=False)
@@ -45,11 +46,16 @@ class Partition:
 
     @property
     def window(self) -> float:
-        """Characters that the offsets which wait take, or may take with what was read since the last commit."""
+        """Characters that the offsets may come to take without another being read: finishing some of many that wait
+        turns a text that compresses well into one that does not.
+        """
+        if not len(self.waiting):
+            return OVERHEAD
+        plain = (self.position - int(self.waiting[0])) * PER_OFFSET
         if self.text is None:
-            return 0.0
-        read_since = max(0, self.position - self.ledger.position)
-        return len(self.text.metadata) - PER_ROW * rows_of(self.announced) + read_since * PER_OFFSET
+            return OVERHEAD + plain
+        now = len(self.text.metadata) - PER_ROW * rows_of(self.announced)
+        return min(OVERHEAD + plain, max(now, OVERHEAD) + len(self.waiting) * PER_OFFSET)
 
     def read(self, offsets: Sequence[int], stamps: Sequence[float], position: int) -> npt.NDArray[np.bool_]:
         """Note what a poll brought, and say which of it has to be worked on."""

@@ -68,7 +68,11 @@ class Outcome(Protocol):
 
     @property
     def suppressed(self) -> Any:
-        """Rows that will not be published."""
+        """Rows that will not be published, or None."""
+
+    @property
+    def rest(self) -> int:
+        """How many rows at the end of what was pushed were not taken."""
 
 
 class Engine(Protocol):

@@ -45,7 +45,11 @@ class Planner:
     announce: bool = True
 
     def plan(self, partitions: Mapping[int, Partition], formed: Sequence[Formed], known: int) -> Plan:
-        """As many groups as the ledgers can hold, the oldest first; half as many whenever one would not fit."""
+        """As many groups as the ledgers can hold; half as many whenever one would not fit.
+
+        Those with the oldest rows come first: they are due, and they are what holds a ledger's lowest offset back.
+        """
+        formed = sorted(formed, key=lambda group: float(group.arrived.min()))
         count = len(formed)
         while True:
             plan = self._try(partitions, formed[:count], known)

@@ -128,10 +128,7 @@ class Worker:
         if any(p.text is None for p in partitions):
             return True
         room = sum(max(0.0, LIMIT - p.window) for p in partitions)
-        if self.holdings.formed and rows_of(self.holdings.formed) * PER_ROW > 0.6 * room:
-            return True
-        limit = self._settings.pause_at * LIMIT
-        return any(p.window > limit and p.position > p.ledger.position for p in partitions)
+        return rows_of(self.holdings.formed) * PER_ROW > 0.6 * room
 
     def transact(self) -> None:
         """One transaction.
@@ -190,9 +187,9 @@ class Worker:
             if number not in plan.held:
                 partition.letters = []
             self._observer.ledger(number, len(plan.texts[number].metadata))
-        self.holdings.formed = self.holdings.formed[len(plan.taken) :]
         for group in plan.taken:
             group.rows = None
+        self.holdings.formed = [group for group in self.holdings.formed if group.rows is not None]
         for group in plan.publish:
             self._report(group, now, wall)
 
@@ -209,7 +206,7 @@ class Worker:
     def _regulate(self) -> None:
         """Pause a partition whose ledger is nearly full until it drains; all of them while too many rows wait."""
         now, settings = self._clock(), self._settings
-        crowded = self.holdings.waiting > settings.most_waiting
+        crowded = self.holdings.crowded
         for number, partition in self.holdings.partitions.items():
             full = partition.window / LIMIT
             if number not in self._paused and partition.caught_up and (full > settings.pause_at or crowded):

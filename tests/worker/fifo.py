@@ -47,6 +47,7 @@ class Group:
 class Outcome:
     groups: list[Group] = field(default_factory=list)
     suppressed: Rows | None = None
+    rest: int = 0
 
 
 @dataclass(frozen=True)
