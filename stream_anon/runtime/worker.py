@@ -19,7 +19,7 @@ from stream_anon.observe.observer import Observer
 from stream_anon.runtime.codec import LIMIT
 from stream_anon.runtime.holdings import Holdings
 from stream_anon.runtime.ownership import Ownership
-from stream_anon.runtime.pace import Pace
+from stream_anon.runtime.pace import Pace, engine_bound
 from stream_anon.runtime.partition import PER_ROW, rows_of
 from stream_anon.runtime.parts import Formed, Parts
 from stream_anon.runtime.plan import Plan, Planner
@@ -235,8 +235,15 @@ class Worker:
         for number, end in polled.ends.items():
             if number in self.holdings.partitions:
                 self._observer.lag(number, max(0, end - self.holdings.partitions[number].position))
-        self._observer.buffered(self.holdings.waiting, 0.0)
+        self._observer.buffered(self.holdings.waiting, self._oldest())
         self._observer.alive()
+
+    def _oldest(self) -> float:
+        """The age of the row that waits longest in an engine, as its deadline tells."""
+        deadline, bound = self.holdings.engines.next_deadline(), self._settings.delay
+        if deadline is None or bound is None:
+            return 0.0
+        return max(0.0, self._clock() - (deadline - engine_bound(bound)))
 
     def _timed(self, stage: str, call: Callable[[], _T]) -> _T:
         began = self._clock()
