@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from stream_anon import __version__
-from stream_anon.cli import check, output, schema
+from stream_anon.cli import broker, check, doctor, output, schema
+from stream_anon.cli import run as run_command
 from stream_anon.errors import PolicyError, StreamAnonError
 
 INTERRUPTED = 130
@@ -23,7 +24,10 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("broker")(broker.broker)
 app.command("check")(check.check)
+app.command("doctor")(doctor.doctor)
+app.command("run")(run_command.run)
 app.command("schema")(schema.schema)
 
 

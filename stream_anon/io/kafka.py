@@ -95,7 +95,7 @@ class KafkaTransport:
         self._producer: Any = None
         self._futures: list[Any] = []
         self._listener = _Assigned()
-        logging.getLogger("kafka").addFilter(_quiet)
+        logging.getLogger("kafka.coordinator.consumer").addFilter(_quiet)
         self._consumer = KafkaConsumer(
             **{
                 **common,

@@ -11,7 +11,7 @@ from prometheus_client.exposition import choose_encoder
 
 
 class StatusServer:
-    """Serves in a thread of its own. `live` is false when the loop hangs, `ready` while a partition is not worked on."""
+    """Serves in a thread of its own. `live` is false when the loop hangs, `ready` while a partition is left out."""
 
     def __init__(
         self,

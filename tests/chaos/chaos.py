@@ -292,4 +292,4 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    print(json.dumps(run(parse())))
+    sys.stdout.write(json.dumps(run(parse())) + "\n")
