@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?=
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench chaos clean
 
 demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
@@ -20,6 +20,12 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/encode.py --json $(if $(DATA),--data $(DATA))
+
+# A real broker, WORKERS workers, KILLS failures of all kinds; one JSON line in which lost, doubled and the like are 0.
+KILLS ?= 60
+WORKERS ?= 2
+chaos: $(VENV)/.test
+	$(BIN)/python tests/chaos/chaos.py --kills $(KILLS) --workers $(WORKERS)
 
 clean:
 	rm -rf $(VENV)

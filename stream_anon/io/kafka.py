@@ -87,7 +87,7 @@ class KafkaTransport:
         watchdog: Watchdog | None = None,
     ) -> None:
         chosen = client_options(options or {})
-        common = {"bootstrap_servers": bootstrap}
+        common = {"bootstrap_servers": bootstrap, "reconnect_backoff_max_ms": 1_000}
         self._watchdog = watchdog or Watchdog()
         self._topic, self._group = topic, group
         self._topics = KafkaTopics({**common, **chosen["admin"]}, {**common, **chosen["consumer"]}, topic)
