@@ -11,11 +11,10 @@ from typing import Annotated
 import typer
 
 from stream_anon import __version__
-from stream_anon.cli import broker, check, doctor, output, schema
+from stream_anon.cli import broker, check, demo, doctor, output, pipe, schema
 from stream_anon.cli import run as run_command
+from stream_anon.cli.interrupt import INTERRUPTED
 from stream_anon.errors import PolicyError, StreamAnonError
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="stream-anon",
@@ -24,10 +23,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("broker")(broker.broker)
+app.command("demo")(demo.demo)
 app.command("check")(check.check)
-app.command("doctor")(doctor.doctor)
+app.command("pipe")(pipe.pipe)
 app.command("run")(run_command.run)
+app.command("doctor")(doctor.doctor)
+app.command("broker")(broker.broker)
 app.command("schema")(schema.schema)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
@@ -157,7 +156,7 @@ def _arrange(rows: Batch, sizes: Sequence[int], starts: Ints, schema: Schema) ->
         members = refs[16 * start : 16 * (start + size)]
         secret = hashlib.blake2b(policy + members, key=key, digest_size=32).digest()
         shuffles.append(hashlib.shake_256(secret).digest(8 * size))
-        identities.append(base64.b32encode(secret[:10]).decode().lower())
+        identities.append(secret[:8].hex())
     shuffle = np.frombuffer(b"".join(shuffles), dtype="<u8")
     return rows.take(by_ref[np.lexsort((shuffle, group))]), identities
 

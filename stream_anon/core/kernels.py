@@ -50,12 +50,14 @@ class Prices(NamedTuple):
     """The price structures of all quasi-identifiers, packed for kernels. Row q of `facts` belongs to column q.
 
     `values` holds, from `START` on, a tree's table, or a ladder's slope followed by the price of each unit. Kernels
-    take the three arrays apart: inside a compiled loop an array is free, a field of a tuple is not.
+    take the arrays apart: inside a compiled loop an array is free, a field of a tuple is not. `least` is what two
+    different values of a column cost at the least.
     """
 
     facts: Ints
     values: Floats
     weight: Floats
+    least: Floats
 
 
 def pack(hierarchies: Sequence[Hierarchy], weights: Sequence[float]) -> Prices:
@@ -70,7 +72,8 @@ def pack(hierarchies: Sequence[Hierarchy], weights: Sequence[float]) -> Prices:
         facts[q, UNITS : UNITS + len(table.units)] = table.units
         values.append(own)
         start += len(own)
-    return Prices(facts, np.concatenate(values), np.array(weights, dtype=np.float64))
+    least = np.array([table.least for table in tables], dtype=np.float64)
+    return Prices(facts, np.concatenate(values), np.array(weights, dtype=np.float64), least)
 
 
 @inner

@@ -96,18 +96,19 @@ class KafkaTransport:
         self._futures: list[Any] = []
         self._listener = _Assigned()
         logging.getLogger("kafka.coordinator.consumer").addFilter(_quiet)
-        self._consumer = KafkaConsumer(
-            **{
-                **common,
-                "partition_assignment_strategy": (CooperativeStickyAssignor,),
-                **_CONSUMER,
-                **chosen["consumer"],
-                "group_id": group,
-                "isolation_level": "read_committed",
-                "enable_auto_commit": False,
-                "auto_offset_reset": "none",
-            }
-        )
+        with _translated():
+            self._consumer = KafkaConsumer(
+                **{
+                    **common,
+                    "partition_assignment_strategy": (CooperativeStickyAssignor,),
+                    **_CONSUMER,
+                    **chosen["consumer"],
+                    "group_id": group,
+                    "isolation_level": "read_committed",
+                    "enable_auto_commit": False,
+                    "auto_offset_reset": "none",
+                }
+            )
         self._listener.consumer = self._consumer
         self._consumer.subscribe([topic], listener=self._listener)
 

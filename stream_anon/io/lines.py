@@ -1,4 +1,4 @@
-"""Lines from a file descriptor as they come, without waiting for more than is there; overlong lines are thrown away."""
+"""Lines from a file descriptor as they come, never waiting for more than is there; what is overlong is not kept."""
 
 from __future__ import annotations
 
@@ -6,52 +6,77 @@ import os
 import selectors
 
 from stream_anon.core.decode import Payload, Reject
+from stream_anon.errors import StreamAnonError
 
 CHUNK = 1 << 18
 LINE_LIMIT = 1 << 20
 """Bytes. Kafka's default limit for a record; what is longer is no record."""
 
+_BOM = b"\xef\xbb\xbf"
+
+
+class InputError(StreamAnonError):
+    """The input ended by a failure, not by its end."""
+
 
 class Lines:
     """Reads complete lines with their numbers, from 1; a line beyond the limit is `Reject.TOO_LARGE`.
 
-    Blank lines are counted and skipped. The last line needs no newline.
+    Of an overlong line no more than the limit and a chunk is ever held. Blank lines are counted and skipped, a byte
+    order mark at the very beginning is dropped, the last line needs no newline.
     """
 
     def __init__(self, descriptor: int, limit: int = LINE_LIMIT) -> None:
+        self.ended = False
         self._descriptor = descriptor
         self._limit = limit
-        self._partial = b""
-        self._skipping = False
-        self.ended = False
         self._number = 0
-        self._selector = selectors.DefaultSelector()
+        self._parts: list[bytes] = []  # the beginning of a line whose end has not come yet
+        self._size = 0
+        self._selector: selectors.BaseSelector | None = selectors.DefaultSelector()
         try:
             self._selector.register(descriptor, selectors.EVENT_READ)
-        except (PermissionError, ValueError):  # a regular file is always ready and cannot be waited for
+        except (OSError, ValueError):  # a regular file is always ready and cannot be waited for
             self._selector.close()
-            self._waits = False
-        else:
-            self._waits = True
+            self._selector = None
 
     def read(self, timeout: float | None) -> list[tuple[int, Payload]]:
         """What has arrived by now, or within `timeout` seconds if nothing has; for ever if None."""
-        if self.ended or (self._waits and not self._selector.select(timeout)):
+        if self.ended or (self._selector is not None and not self._selector.select(timeout)):
             return []
-        chunk = os.read(self._descriptor, CHUNK)
-        if not chunk:
-            self.ended = True
-            complete, self._partial = [self._partial], b""
+        try:
+            chunk = os.read(self._descriptor, CHUNK)
+        except BlockingIOError:  # somebody else was quicker on a shared descriptor
+            return []
+        except OSError as error:
+            raise InputError(f"the input cannot be read: {error.strerror}") from None
+        *ends, rest = chunk.split(b"\n")
+        lines = [line for end in ends if (line := self._close(end)) is not None]
+        if chunk:
+            self._keep(rest)
         else:
-            *complete, self._partial = (self._partial + chunk).split(b"\n")
-        lines: list[tuple[int, Payload]] = []
-        for line in complete:
-            self._number += 1
-            if self._skipping or len(line) > self._limit:
-                self._skipping = False
-                lines.append((self._number, Reject.TOO_LARGE))
-            elif line.strip():
-                lines.append((self._number, line))
-        if len(self._partial) > self._limit:
-            self._skipping, self._partial = True, b""
+            self.ended = True
+            last = self._close(b"") if self._size else None
+            lines += [last] if last is not None else []
         return lines
+
+    def _keep(self, part: bytes) -> None:
+        """Remember the beginning of a line; of one that is too long already, only its size."""
+        self._size += len(part)
+        if self._size > self._limit:
+            self._parts.clear()
+        elif part:
+            self._parts.append(part)
+
+    def _close(self, end: bytes) -> tuple[int, Payload] | None:
+        """The line that ends here with its number, None if it is blank."""
+        self._number += 1
+        self._keep(end)
+        size, line = self._size, b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        if size > self._limit:
+            return self._number, Reject.TOO_LARGE
+        if self._number == 1:
+            line = line.removeprefix(_BOM)
+        return (self._number, line) if line.strip() else None

@@ -10,7 +10,7 @@ from typing_extensions import TypeAliasType
 from stream_anon.policy.fields import Number, Settings
 
 Unit = Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"]
-Branch = TypeAliasType("Branch", "dict[str, Branch] | list[str]")
+Branch = TypeAliasType("Branch", "dict[str, Branch] | list[str] | None")
 
 
 class IntervalHierarchy(Settings):
@@ -37,7 +37,7 @@ class FlatHierarchy(Settings):
 
 
 class TreeHierarchy(Settings):
-    """A tree written inline: a mapping from each node to its children, leaves as a list; one root."""
+    """A tree written inline: each node maps to its children, leaves as a list, or to nothing if it is one; one root."""
 
     kind: Literal["tree"]
     tree: dict[str, Branch] = Field(min_length=1, max_length=1)

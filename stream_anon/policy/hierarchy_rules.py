@@ -125,6 +125,8 @@ def _tree(path: Path, hierarchy: TreeHierarchy) -> Iterator[Problem]:
     seen: set[str] = set()
 
     def visit(at: Path, branch: Branch) -> Iterator[Problem]:
+        if branch is None:
+            return
         if not branch:
             yield Problem(at, "no-children", "this node has no leaf below it", "list its leaves, or make it a leaf")
         labels = branch.items() if isinstance(branch, dict) else enumerate(branch)

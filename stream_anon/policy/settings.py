@@ -30,12 +30,20 @@ class StreamSettings(Settings):
 
 
 class CailSettings(Settings):
-    """CAIL rounds: clusters grown by CAILDistance, completed around what is due."""
+    """CAIL rounds: rows join clusters by CAILDistance; what is due is completed by its nearest company.
+
+    With `transient` clusters each newcomer opens one around itself, which leaves at once or dissolves; with `standing`
+    ones rows stay in up to `max_clusters` clusters, as the source describes. A cluster forms within `threshold`, or if
+    that is not given within `patience` times the average loss of the last `memory` groups. `opportunity` is how much a
+    row's own hardness to place speaks for taking it as company.
+    """
 
     name: Literal["cail"]
-    patience: Annotated[Number, Field(gt=0, lt=1)] = 0.2
+    clusters: Literal["transient", "standing"] = "transient"
+    patience: Annotated[Number, Field(gt=0, lt=1)] = 0.4
     threshold: Annotated[Number, Field(ge=0)] | None = None
-    clusters: int = Field(default=50, ge=1)
+    opportunity: Annotated[Number, Field(ge=0)] = 0.7
+    max_clusters: int = Field(default=50, ge=1)
     memory: int = Field(default=100, ge=1)
     completion: Literal["nearest", "merge"] = "nearest"
     loss: Literal["ncp", "leaves", "descendants", "subtree"] = "ncp"
@@ -45,7 +53,7 @@ class CastleSettings(Settings):
     """CASTLE, for comparison."""
 
     name: Literal["castle"]
-    clusters: int = Field(default=50, ge=1)
+    max_clusters: int = Field(default=50, ge=1)
     memory: int = Field(default=100, ge=1)
     reuse: bool = False
 

@@ -1,17 +1,18 @@
-"""JSON lines in, anonymized JSON lines out. What a full pipe downstream holds up is held up here: nothing is dropped."""
+"""JSON lines in, anonymized JSON lines out. What a full pipe downstream holds up waits here: nothing is dropped."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import IO
 
 from stream_anon.core.decode import Rejection
 from stream_anon.core.group import Group
 from stream_anon.core.schema import Schema
 from stream_anon.io.lines import Lines
-from stream_anon.observe.tally import Tally
 from stream_anon.runtime.pipeline import Pipeline
+
+LONGEST_WAIT = 0.2
+"""Seconds of waiting for input after which a request to stop is noticed."""
 
 
 class Pipe:
@@ -27,20 +28,15 @@ class Pipe:
         schema: Schema,
         source: Lines,
         sink: IO[bytes],
-        dead_letters: IO[bytes],
+        reject: Callable[[Sequence[Rejection]], None],
         clock: Callable[[], float],
     ) -> None:
-        self._pipeline = Pipeline(schema)
+        self.pipeline = Pipeline(schema)
         self._source = source
         self._sink = sink
-        self._dead_letters = dead_letters
+        self._reject = reject
         self._clock = clock
         self._stopped = False
-
-    @property
-    def tally(self) -> Tally:
-        """What has happened so far."""
-        return self._pipeline.tally
 
     def stop(self) -> None:
         """Read no more; what is inside is still published."""
@@ -49,26 +45,20 @@ class Pipe:
     def run(self) -> None:
         """Run to the end. Raises BrokenPipeError if the reader of the sink went away."""
         while not (self._source.ended or self._stopped):
-            timeout = self._pipeline.wait(self._clock())
-            lines = self._source.read(0.2 if timeout is None else min(timeout, 0.2))
+            wait = self.pipeline.wait(self._clock())
+            lines = self._source.read(LONGEST_WAIT if wait is None else min(wait, LONGEST_WAIT))
             now = self._clock()
             if lines:
-                groups, rejections = self._pipeline.feed(lines, now)
-                self._reject(rejections)
+                groups, rejections = self.pipeline.feed(lines, now)
+                if rejections:
+                    self._reject(rejections)
                 self._publish(groups)
-            self._publish(self._pipeline.tick(now))
-        self._publish(self._pipeline.finish(self._clock()))
+            self._publish(self.pipeline.tick(self._clock()))
+        for groups in self.pipeline.finish(self._clock()):
+            self._publish(groups)
 
     def _publish(self, groups: Iterable[Group]) -> None:
-        written = False
         for group in groups:
             self._sink.write(b"".join([record + b"\n" for record in group.encoded()]))
-            written = True
-        if written:
             self._sink.flush()
-
-    def _reject(self, rejections: Iterable[Rejection]) -> None:
-        for rejection in rejections:
-            letter = {"code": str(rejection.code), "column": rejection.column, "line": rejection.index}
-            self._dead_letters.write(json.dumps(letter).encode() + b"\n")
-        self._dead_letters.flush()
+            self.pipeline.published([group], self._clock())

@@ -5,13 +5,16 @@ from __future__ import annotations
 from stream_anon.core.hierarchy import ValueSet
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported
-from stream_anon.policy.settings import CastleSettings, FadsSettings
+from stream_anon.policy.settings import CailSettings, CastleSettings, FadsSettings
+from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.anonymizer import Anonymizer, Outcome
 from stream_anon.stream.buffer import Buffer
 from stream_anon.stream.castle import Castle
 from stream_anon.stream.company import Company, kernels_of
-from stream_anon.stream.engine import Algorithm, Engine
+from stream_anon.stream.engine import Engine
 from stream_anon.stream.fads import Fads
+from stream_anon.stream.standing import StandingClusters
+from stream_anon.stream.transient import TransientClusters
 
 __all__ = ["Algorithm", "Anonymizer", "Engine", "Outcome", "build"]
 
@@ -35,5 +38,7 @@ def _algorithm(schema: Schema, company: Company) -> Algorithm:
             return Castle(company, settings)
         case FadsSettings():
             return Fads(company)
-        case _:
-            return Fads(company)
+        case CailSettings(clusters="standing") as settings:
+            return StandingClusters(company, settings)
+        case CailSettings() as settings:
+            return TransientClusters(company, settings)

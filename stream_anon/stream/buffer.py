@@ -55,8 +55,9 @@ class Buffer:
         for name in _COLUMNS:
             getattr(self.columns, name)[slots] = getattr(batch, name)
         fresh = batch.serial == UNNUMBERED
-        self.columns.serial[slots] = np.where(fresh, self._next_serial + np.cumsum(fresh) - 1, batch.serial)
-        self._next_serial = max(self._next_serial + int(fresh.sum()), int(self.columns.serial[slots].max()) + 1)
+        first = max(self._next_serial, int(batch.serial.max(initial=UNNUMBERED)) + 1)
+        self.columns.serial[slots] = np.where(fresh, first + np.cumsum(fresh) - 1, batch.serial)
+        self._next_serial = first + int(fresh.sum())
         return slots
 
     def admit(self, slots: Ints) -> None:
@@ -69,7 +70,7 @@ class Buffer:
         self._length = end
         self._waiting[slots] = True
         serial = self.columns.serial[slots]
-        if (serial <= self.latest).any():  # rows that were handed back take their old place
+        if (serial <= self.latest).any() or (serial[1:] < serial[:-1]).any():  # handed back: to their old place
             order = np.argsort(self.columns.serial[self._queue[:end]], kind="stable")
             self._queue[:end] = self._queue[:end][order]
         self.latest = max(self.latest, int(serial.max()))
@@ -133,7 +134,7 @@ class Buffer:
 
 
 def _larger(column: npt.NDArray[Any], size: int, used: int) -> npt.NDArray[Any]:
-    result = np.zeros((size, *column.shape[1:]), dtype=column.dtype)
+    result = np.zeros((size, *column.shape[1:]), dtype=column.dtype, order="F")  # kernels go column by column
     result[:used] = column[:used]
     return result
 

@@ -6,24 +6,25 @@ import numpy as np
 
 from stream_anon.core.hierarchy import Ints
 from stream_anon.policy.settings import CastleSettings
+from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.clusters import Clusters
 from stream_anon.stream.company import Company
 from stream_anon.stream.recent import RecentLosses
 
 
-class Castle:
+class Castle(Algorithm):
     """Continuously anonymizing streaming data via adaptive clustering (Cao et al., 2011), without reuse.
 
     A row joins the cluster it enlarges least if the cluster's loss stays within the average of the last releases; else
-    it opens one, unless there are `clusters` already. When a row is due its cluster leaves: split into groups around
-    their rows' nearest neighbours if it is large enough for two, merged with the nearest clusters if it is too small.
+    it opens one, unless there are `max_clusters` already. When a row is due its cluster leaves: only the due row's
+    nearest neighbours if it is large enough for two groups, merged with the nearest clusters if it is too small.
     Outliers are not suppressed while a merge can place them: a suppressed row loses everything.
     """
 
     def __init__(self, company: Company, settings: CastleSettings) -> None:
         self._company = company
         self._buffer = company.buffer
-        self._clusters = Clusters(company.buffer, company.kernels, settings.clusters)
+        self._clusters = Clusters(company.buffer, company.kernels, settings.max_clusters)
         self._recent = RecentLosses(settings.memory)
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
@@ -44,17 +45,17 @@ class Castle:
                 return
         clusters.open(slot)
 
-    def complete(self, slot: int) -> Ints | None:
+    def complete(self, slot: int) -> list[Ints]:
         """The due row's cluster, or the part of it that holds the row; merged with others if it does not satisfy."""
         clusters, company = self._clusters, self._company
         while not company.holds(members := clusters.members(clusters.of(slot))):
             if len(clusters) == 1:
-                return None
+                return []
             clusters.merge(*self._nearest(clusters.of(slot)))
         group = self._part(slot, members)
         columns = self._buffer.columns.qi[group]
         self._recent.add(float(company.kernels.box_price(columns.min(axis=0), columns.max(axis=0))))
-        return group
+        return [group]
 
     def _nearest(self, cluster: int) -> tuple[int, int]:
         """The cluster and the one whose union with it costs least; the older of the two first."""

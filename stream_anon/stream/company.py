@@ -25,7 +25,7 @@ class Company:
         self.kernels = kernels
         self._requirements = schema.requirements
         distinct = schema.requirements.distinct_only
-        self._countable = distinct is not None
+        self.countable = distinct is not None
         values = np.zeros(len(schema.sensitive), dtype=np.int64)
         for column, l in distinct or []:  # noqa: E741 - the literature's name
             values[column] = max(values[column], l)
@@ -45,9 +45,20 @@ class Company:
         candidates = candidates[~np.isin(candidates, seed)] if bonus is None else candidates
         bonus = np.zeros(len(candidates)) if bonus is None else bonus
         members, _ = self.kernels.grow(self.columns(), seed, candidates, bonus, self.need, limit)
-        if not len(members) or self._countable:
-            return members if len(members) else None
-        return self._satisfy(members, candidates, limit)
+        if len(members):
+            return self.finish(members, candidates, limit)
+        # The kernels take one row of each person; a second one may still bring the value that is missing.
+        return self._satisfy(seed, candidates, limit) if self.countable and limit == np.inf else None
+
+    def grow_dense(self, seed: int, candidates: Ints) -> Ints | None:
+        """The same by density, for large groups."""
+        others = candidates[candidates != seed]
+        members, _ = self.kernels.grow_dense(self.columns(), seed, others, self.need)
+        return self.finish(members, others) if len(members) else None
+
+    def finish(self, members: Ints, candidates: Ints, limit: float = np.inf) -> Ints | None:
+        """A group that the kernels think complete, with what it takes to satisfy the models they do not know."""
+        return members if self.countable else self._satisfy(members, candidates, limit)
 
     def gather(self, seed: Ints, ordered: Ints) -> Ints | None:
         """A group of the seed and the first of the ordered rows that are of use; None if they do not suffice."""
@@ -74,6 +85,8 @@ class Company:
         """Add rows until every model holds. If no row helps, the nearest joins all the same: it may help later."""
         buffer = self.buffer
         rest = candidates[~np.isin(candidates, members)]
+        if self._is_hopeless(np.concatenate([members, rest])):
+            return None
         while not self.holds(members):
             if not len(rest):
                 return None
@@ -95,6 +108,11 @@ class Company:
             members = np.append(members, rest[best])
             rest = np.delete(rest, best)
         return members
+
+    def _is_hopeless(self, slots: Ints) -> bool:
+        """Whether no part of these rows can be a group: too few people, or too few values where only these count."""
+        people = len(np.unique(self.buffer.columns.subject[slots]))
+        return people < self.need.k or (self.countable and not self.holds(slots))
 
 
 def _price_of_a_seat(loss: float, size: int) -> float:

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
 
 import numpy as np
+import numpy.typing as npt
 
-from stream_anon.core.batch import Batch
+from stream_anon.core.batch import UNNUMBERED, Batch
 from stream_anon.core.group import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
 from stream_anon.policy.settings import StreamSettings
+from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.anonymizer import Outcome
 from stream_anon.stream.buffer import Buffer
-
-
-class Algorithm(Protocol):
-    """Chooses which rows leave together. It sees slots of a buffer; a group is an array of slots.
-
-    The engine calls `arrive` for new rows, `complete` for a row that is due, and `leave` for rows that leave, whoever
-    decided it. A group must satisfy the policy; the gate checks.
-    """
-
-    def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
-        """Admit staged rows in order, at most until a group is ready: how many were admitted, and that group."""
-        ...
-
-    def complete(self, slot: int) -> Ints | None:
-        """A group of waiting rows around the one in `slot`; None if there is none."""
-        ...
-
-    def leave(self, slots: Ints) -> None:
-        """These rows wait no longer."""
-        ...
 
 
 class Engine:
@@ -57,10 +39,12 @@ class Engine:
 
     def push(self, batch: Batch, now: float) -> Outcome:
         """Take rows in order, one by one; those that find no room are left to the caller."""
-        self._schema.requirements.observe(batch)
         taken, groups, suppressed = 0, [], []
         while taken < len(batch) and (room := min(self._buffer.room(), len(batch) - taken)):
-            self._arrive(self._buffer.stage(batch.take(slice(taken, taken + room))))
+            rows = batch.take(slice(taken, taken + room))
+            fresh = rows.serial == UNNUMBERED
+            self._schema.requirements.observe(rows.take(fresh))  # what comes back was seen before
+            self._arrive(self._buffer.stage(rows), fresh)
             taken += room
             outcome = self._let_go()
             groups += outcome.groups
@@ -85,7 +69,13 @@ class Engine:
     def next_deadline(self) -> float | None:
         """The oldest row's deadline by the clock."""
         slot = self._buffer.oldest()
-        return None if slot < 0 or self._time is None else float(self._buffer.columns.arrived[slot]) + self._time
+        if slot < 0 or self._time is None:
+            return None
+        return float(self._buffer.columns.arrived[slot]) + self._time * self._algorithm.window(self._since(slot))
+
+    def _since(self, slot: int) -> int:
+        """How many rows arrived after this one."""
+        return self._buffer.latest - int(self._buffer.columns.serial[slot])
 
     def remove(self, ref: Ints) -> Batch:
         """Take rows out, unpublished."""
@@ -95,36 +85,63 @@ class Engine:
         self._buffer.free(slots)
         return rows
 
-    def _arrive(self, slots: Ints) -> None:
-        """Let staged rows arrive one after the other, and see to the deadlines that their number brings."""
-        buffer, serial = self._buffer, self._buffer.columns.serial
-        place = 0
-        while place < len(slots):
-            end = len(slots)
-            oldest = buffer.oldest() if self._records is not None else -1
-            if oldest >= 0 and self._records is not None:
-                end = min(end, place + int(serial[oldest]) + self._records - buffer.latest)
-            if end > place:
+    def _arrive(self, slots: Ints, fresh: npt.NDArray[np.bool_]) -> None:
+        """Let staged rows arrive one after the other, and see to the deadlines that their number brings.
+
+        Neighbours that are handed back arrive together: being due at once, they still are company for one another.
+        """
+        for part in np.split(np.arange(len(slots)), np.flatnonzero(np.diff(fresh)) + 1):
+            place, stop = int(part[0]), int(part[-1]) + 1
+            while place < stop:
+                if fresh[place] and (rushed := self._rush(slots[place:stop])):
+                    place += rushed
+                    continue
+                end = min(stop, place + self._until_due(int(slots[place]))) if fresh[place] else stop
                 taken, group = self._algorithm.arrive(slots[place:end])
                 place += taken
                 if group is not None:
                     self._choose(group, Reason.READY)
-            self._expire_by_count()
+                if fresh[part[0]] or place == stop:
+                    self._expire_by_count()
+
+    def _rush(self, slots: Ints) -> int:
+        """Take new rows in one go if the algorithm can: how many it took, 0 if it cannot."""
+        if self._records is None or self._hold:
+            return 0
+        rushed = self._algorithm.rush(slots, self._records)
+        if rushed is None:
+            return 0
+        taken, groups = rushed
+        for reason, group in groups:
+            self._choose(group, reason)
+        self._expire_by_count()
+        return taken
+
+    def _until_due(self, slot: int) -> int:
+        """How many new rows, from this one on, may arrive until one that waits, or the first of them, is due."""
+        if self._records is None:
+            return self._buffer.limit
+        oldest, serial = self._buffer.oldest(), self._buffer.columns.serial
+        return int(serial[oldest if oldest >= 0 else slot] - serial[slot]) + self._records + 1
 
     def _expire_by_count(self) -> None:
         if self._records is None:
             return
         while (slot := self._buffer.oldest()) >= 0:
-            if self._buffer.latest - int(self._buffer.columns.serial[slot]) < self._records:
+            since = self._since(slot)
+            if since < math.ceil(self._records * self._algorithm.window(since)):
                 return
             self._complete(slot, Reason.DEADLINE)
 
     def _complete(self, slot: int, reason: Reason) -> None:
         """Find company for a row that is due; if there is none, the row is given up or held back."""
-        group = self._algorithm.complete(slot)
-        if group is not None:
+        placed = False
+        for group in self._algorithm.complete(slot):
+            placed |= slot in group
             self._choose(group, reason)
-        elif self._hold and reason is not Reason.FLUSH:
+        if placed:
+            return
+        if self._hold and reason is not Reason.FLUSH:
             self._buffer.held[slot] = True
         else:
             self._given_up.append(np.array([slot], dtype=np.int64))

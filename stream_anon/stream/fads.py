@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from stream_anon.core.hierarchy import Ints
+from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.company import Company
 
 
-class Fads:
+class Fads(Algorithm):
     """When a row is due, it leaves with the k - 1 people nearest to it (Guo and Zhang, 2013), without reuse.
 
     Nearness is the price of the two rows alone. Where the policy asks for more than people, rows further away follow
@@ -23,14 +24,15 @@ class Fads:
         self._company.buffer.admit(slots)
         return len(slots), None
 
-    def complete(self, slot: int) -> Ints | None:
+    def complete(self, slot: int) -> list[Ints]:
         """The row and its nearest neighbours."""
         company = self._company
         waiting = company.buffer.waiting()
         point = company.buffer.columns.qi[slot]
         distance = company.kernels.union_prices(company.buffer.columns.qi, waiting, point, point)
         others = waiting[np.argsort(distance, kind="stable")]
-        return company.gather(np.array([slot], dtype=np.int64), others[others != slot])
+        group = company.gather(np.array([slot], dtype=np.int64), others[others != slot])
+        return [] if group is None else [group]
 
     def leave(self, slots: Ints) -> None:
         """Nothing is remembered."""

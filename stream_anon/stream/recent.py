@@ -6,20 +6,20 @@ import numpy as np
 
 
 class RecentLosses:
-    """The moving average of the last `memory` losses; None before the first."""
+    """A ring of the last `memory` losses, `count` of which there were in all, and their average."""
 
     def __init__(self, memory: int) -> None:
-        self._losses = np.zeros(memory)
-        self._count = 0
+        self.losses = np.zeros(memory)
+        self.count = 0
 
     def add(self, loss: float) -> None:
         """One more group has left."""
-        self._losses[self._count % len(self._losses)] = loss
-        self._count += 1
+        self.losses[self.count % len(self.losses)] = loss
+        self.count += 1
 
     def average(self) -> float | None:
-        """The average, summed in the order of the memory so that it is the same for the same losses."""
-        if not self._count:
+        """The average, added in the order of the ring; None before the first."""
+        if not self.count:
             return None
-        known = self._losses[: min(self._count, len(self._losses))]
-        return float(np.add.reduce(known) / len(known))
+        known = self.losses[: min(self.count, len(self.losses))]
+        return float(np.cumsum(known)[-1] / len(known))

@@ -68,6 +68,7 @@ class CostTable:
     slope: float = 0.0
     lowest: int = 0
     highest: int = 0
+    least: float = 0.0  # what two different values cost at the least
 
 
 class Hierarchy(Protocol):

@@ -135,7 +135,8 @@ class Calendar:
 
     def cost_table(self) -> CostTable:
         """A ladder of the units."""
-        return CostTable(Kind.LADDER, units=self._units, levels=self._levels, highest=self.top)
+        least = (*self._levels, 1.0)[1]
+        return CostTable(Kind.LADDER, units=self._units, levels=self._levels, highest=self.top, least=least)
 
     def signature(self) -> str:
         """All settings."""

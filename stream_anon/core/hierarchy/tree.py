@@ -27,11 +27,11 @@ class Node:
     children: tuple[Node, ...] = ()
 
 
-def branch(label: str, below: Mapping[str, Any] | Sequence[str]) -> Node:
-    """The node that a nested mapping describes, leaves as lists."""
+def branch(label: str, below: Mapping[str, Any] | Sequence[str] | None) -> Node:
+    """The node that a nested mapping describes: leaves as lists, or a leaf alone by None."""
     if isinstance(below, Mapping):
         return Node(label, tuple(branch(child, deeper) for child, deeper in below.items()))
-    return Node(label, tuple(Node(leaf) for leaf in below))
+    return Node(label, tuple(Node(leaf) for leaf in below or ()))
 
 
 class Tree:
@@ -123,7 +123,7 @@ class Tree:
         table = np.zeros((self.size, self.size))
         for low in range(self.size - 1):
             table[low, low + 1 :] = np.maximum.accumulate(pairs[low:])
-        return table
+        return table + table.T
 
     def node(self, low: int, high: int) -> int:
         """The lowest common ancestor of leaves `low` and `high`."""
@@ -164,9 +164,10 @@ class Tree:
 
     def cost_table(self) -> CostTable:
         """The square table for a small tree, the table of maxima for a large one."""
+        least = float(self._peaks[0].min())
         if self._table is not None:
-            return CostTable(Kind.TABLE, size=self.size, values=self._table.ravel())
-        return CostTable(Kind.PEAKS, size=self._peaks.shape[1], values=self._peaks.ravel())
+            return CostTable(Kind.TABLE, size=self.size, values=self._table.ravel(), least=least)
+        return CostTable(Kind.PEAKS, size=self._peaks.shape[1], values=self._peaks.ravel(), least=least)
 
     def signature(self) -> str:
         """A digest of labels and shape."""

@@ -19,6 +19,14 @@ _DIAGNOSES = ["bronchitis", "flu", "pneumonia", "gastritis", "ulcer", "diabetes"
 _WARDS = ["A", "B", "C"]
 _BATCH = 1000
 
+FIELDS = ("patient_id", "name", "birth_year", "zip", "gender", "country", "diagnosis", "ward")
+"""What a record has, in this order."""
+
+
+def policy_text() -> str:
+    """The demo's policy as it is written."""
+    return (files(__package__) / "admissions.yaml").read_text(encoding="utf-8")
+
 
 def policy() -> LoadedPolicy:
     """The demo's policy."""

@@ -1,0 +1,166 @@
+"""`stream-anon pipe`: JSON lines from stdin to stdout, anonymized. Tells where a line was refused, not what it held."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from stream_anon.cli import output
+from stream_anon.cli.interrupt import interruptible
+from stream_anon.cli.prepare import prepare
+from stream_anon.cli.ready import make_ready
+from stream_anon.core.decode import Rejection
+from stream_anon.errors import StreamAnonError
+from stream_anon.io.lines import LINE_LIMIT, Lines
+from stream_anon.runtime.pipe import Pipe
+from stream_anon.runtime.pipeline import Pipeline
+
+
+class OutputError(StreamAnonError):
+    """An output that was asked for cannot be written."""
+
+
+class DeadLetters:
+    """Tells of refused lines, one line each: as JSON into a file, or in words (as JSON on request) on stderr."""
+
+    def __init__(self, file: IO[bytes] | None, as_json: bool) -> None:
+        self._file = file
+        self._as_json = as_json or file is not None
+
+    def __call__(self, rejections: Sequence[Rejection]) -> None:
+        """Write and flush."""
+        told = "".join([f"{self._letter(rejection)}\n" for rejection in rejections])
+        if self._file is None:
+            sys.stderr.write(told)
+            sys.stderr.flush()
+        else:
+            self._file.write(told.encode())
+            self._file.flush()
+
+    def _letter(self, rejection: Rejection) -> str:
+        if self._as_json:
+            return json.dumps({"line": rejection.index, "code": str(rejection.code), "column": rejection.column})
+        return f"line {rejection.index}: rejected: {rejection.code}" + (
+            f" ({rejection.column})" * bool(rejection.column)
+        )
+
+
+def pipe(
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
+    dead_letters: Annotated[
+        Path | None,
+        typer.Option("--dead-letters", help="Append what is told of rejected lines to this file, not to stderr."),
+    ] = None,
+    max_line: Annotated[
+        int, typer.Option("--max-line", min=2, help="Longer lines, in bytes, are rejected.")
+    ] = LINE_LIMIT,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell of rejected lines and failures only.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Tell everything on stderr as JSON lines.")] = False,
+) -> None:
+    """Anonymize JSON lines from stdin to stdout.
+
+    Each line leaves in a group that satisfies the policy, within its delay bound, or not at all. Ctrl-C, SIGTERM and
+    the end of the input publish what is inside and end; a second Ctrl-C ends at once. A slow reader slows the input
+    down, nothing is dropped.
+
+    [bold]Examples[/bold]
+
+        stream-anon pipe -p policy.yaml < records.jsonl > anonymous.jsonl
+
+        tail -f records.jsonl | stream-anon pipe -p policy.yaml --dead-letters rejected.jsonl | consumer
+    """
+    loaded, schema = prepare(policy)
+    if sys.stdin is None or sys.stdout is None:
+        raise StreamAnonError("stdin and stdout must be open: the records come from one and go to the other")
+    talks = not (quiet or as_json)
+    if talks and not schema.keys.stable:
+        output.say("the policy has no secret: group ids will differ from run to run")
+    with _opened(dead_letters) as file:
+        lines = Lines(sys.stdin.fileno(), max_line)
+        run = Pipe(schema, lines, sys.stdout.buffer, DeadLetters(file, as_json), time.monotonic)
+        make_ready(schema.policy.algorithm, quiet=not talks)
+        if talks and sys.stdin.isatty():
+            output.say("reading JSON lines from the terminal; Ctrl-D ends")
+        os.set_blocking(sys.stdout.fileno(), True)
+        with interruptible(run.stop) as interrupt:
+            _run(run)
+    if as_json:
+        sys.stderr.write(json.dumps(_result(run.pipeline)) + "\n")
+    elif not quiet:
+        for line in _summary(run.pipeline, loaded.source.file, dead_letters):
+            output.say(line)
+    interrupt.leave()
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[IO[bytes] | None]:
+    if path is None:
+        yield None
+        return
+    try:
+        file = path.open("ab")
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    with file:
+        yield file
+
+
+def _run(run: Pipe) -> None:
+    try:
+        run.run()
+    except BrokenPipeError:
+        # The reader left; what remains in the buffer must not raise again when Python closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OutputError(f"an output cannot be written: {error.strerror}") from None
+
+
+def _result(pipeline: Pipeline) -> dict[str, Any]:
+    tally = pipeline.tally
+    more = {"delay_bound": pipeline.bound, "late": pipeline.late, "hurried_groups": pipeline.hurried}
+    return tally.summary() | {"groups": tally.groups.total()} | more
+
+
+def _summary(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> Iterator[str]:
+    tally = pipeline.tally
+    codes = ", ".join(f"{count:,} {code}" for code, count in sorted(tally.rejected.items()))
+    yield (
+        f"{_count(tally.consumed, 'record')} in: {tally.published:,} published in {_count(tally.groups.total(), 'group')}, "
+        f"{tally.suppressed:,} suppressed, {tally.rejected.total():,} rejected" + (f" ({codes})" if codes else "")
+    )
+    if tally.published:
+        bound = "" if pipeline.bound is None else f", bound {pipeline.bound:g} s"
+        losses = ", ".join(f"{name} {loss:.3f}" for name, loss in tally.losses.items())
+        yield f"information lost: {tally.loss:.3f} ({losses})"
+        yield f"delay: {tally.delays.mean:.2f} s on average, {tally.delays.max:.2f} s at most{bound}"
+    if pipeline.late:
+        yield f"late: {pipeline.late:,} records were out after the bound; the reader or this machine was too slow"
+    if pipeline.hurried:
+        yield f"hurried: {pipeline.hurried:,} groups left before their time, the buffer (stream.max_buffer) was full"
+    yield f"next: {_next_step(pipeline, policy, dead_letters)}"
+
+
+def _next_step(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> str:
+    tally = pipeline.tally
+    if not tally.consumed:
+        return f"stream-anon pipe -p {policy} < RECORDS"
+    if tally.rejected:
+        there = f"see {dead_letters}, then" if dead_letters else "find out why lines were rejected:"
+        return f"{there} stream-anon check {policy} --data SAMPLE"
+    if tally.suppressed:
+        return f"a longer stream.max_delay or a smaller k in {policy} suppresses less"
+    return f"a longer stream.max_delay in {policy} loses less, a shorter one is quicker"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

@@ -1,0 +1,39 @@
+"""The contract of a stream algorithm: it chooses company; the engine keeps the time and the gate keeps the policy."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from stream_anon.core.group import Reason
+from stream_anon.core.hierarchy import Ints
+
+
+class Algorithm(Protocol):
+    """Chooses which rows leave together. It sees slots of a buffer; a group is an array of slots.
+
+    The engine calls `arrive` for new rows, `complete` for a row that is due, and `leave` for rows that leave, whoever
+    decided it. A group must satisfy the policy; the gate checks.
+    """
+
+    def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
+        """Admit staged rows in order, at most until a group is ready: how many were admitted, and that group."""
+        ...
+
+    def complete(self, slot: int) -> list[Ints]:
+        """Groups of waiting rows that leave so that the one in `slot` can; it is in none of them if it cannot."""
+        ...
+
+    def window(self, since: int) -> float:
+        """The share of the delay bound that a row may use which has seen `since` later arrivals: 1 for all of it."""
+        return 1.0
+
+    def rush(self, slots: Ints, bound: int) -> tuple[int, list[tuple[Reason, Ints]]] | None:
+        """Admit staged rows and complete those that `bound` later arrivals make due, exactly as if one by one.
+
+        How many were admitted, at least one, and the groups that leave; None if the algorithm has no faster way.
+        """
+        return None
+
+    def leave(self, slots: Ints) -> None:
+        """These rows wait no longer."""
+        ...

@@ -1,0 +1,192 @@
+"""Growing a cluster row by row, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.kernels import Prices, compiled, inner
+from stream_anon.stream.kernels.boxes import Columns, Need, union, unions
+
+
+@inner
+def is_in(subject: Ints, members: Ints, count: int, person: int) -> bool:
+    """Whether one of the first `count` members is about the person."""
+    for i in range(count):  # noqa: SIM110 - `any` with a generator does not compile
+        if subject[members[i]] == person:
+            return True
+    return False
+
+
+@inner
+def is_new(sensitive: Ints, s: int, members: Ints, count: int, slot: int) -> bool:
+    """Whether none of the first `count` members has the row's value in column s."""
+    for i in range(count):  # noqa: SIM110
+        if sensitive[members[i], s] == sensitive[slot, s]:
+            return False
+    return True
+
+
+@inner
+def widen(qi: Ints, slot: int, low: Ints, high: Ints) -> None:
+    """Widen a box in place to hold a row."""
+    for q in range(len(low)):
+        low[q] = min(low[q], qi[slot, q])
+        high[q] = max(high[q], qi[slot, q])
+
+
+@inner
+def count_new(sensitive: Ints, members: Ints, count: int, slot: int, distinct: Ints) -> None:
+    """Count the values of a row that none of the members has."""
+    for s in range(len(distinct)):
+        if is_new(sensitive, s, members, count, slot):
+            distinct[s] += 1
+
+
+@inner
+def brings_one(sensitive: Ints, members: Ints, count: int, slot: int, wanted: Ints, distinct: Ints, seats: int) -> bool:
+    """Whether a row has a new value in a column where as many are lacking as seats are left."""
+    for s in range(len(distinct)):
+        lacking = wanted[s] - distinct[s]
+        if lacking > 0 and lacking >= seats and is_new(sensitive, s, members, count, slot):
+            return True
+    return False
+
+
+@compiled
+def grow_compiled(
+    prices: Prices,
+    columns: Columns,
+    seed: Ints,
+    candidates: Ints,
+    bonus: Floats,
+    need: Need,
+    limit: float,
+    log2: Floats,
+) -> tuple[Ints, float]:
+    """See `Kernels.grow`.
+
+    Prices only rise while a box widens, so the price a candidate had when last computed is a lower bound: most
+    candidates cost one comparison per step.
+    """
+    facts, values, weight, _ = prices
+    qi, subject, sensitive = columns
+    k, wanted = need
+    members = np.empty(len(seed) + len(candidates), dtype=np.int64)
+    low, high = qi[seed[0]].copy(), qi[seed[0]].copy()
+    distinct = np.zeros(len(wanted), dtype=np.int64)
+    people = 0
+    count = 0
+    for slot in seed:
+        if not is_in(subject, members, count, subject[slot]):
+            people += 1
+        count_new(sensitive, members, count, slot, distinct)
+        widen(qi, slot, low, high)
+        members[count] = slot
+        count += 1
+    loss = union(facts, values, weight, qi, seed[0], low, high)
+    bound = np.empty(len(candidates))
+    unions(facts, values, weight, qi, candidates, low, high, bound)
+    while True:
+        seats = max(k - people, 1)
+        lacking = 0
+        for s in range(len(wanted)):
+            lacking = max(lacking, wanted[s] - distinct[s])
+        if people >= k and lacking <= 0:
+            return members[:count], loss
+        urgent = lacking > 0 and lacking >= seats
+        scale = log2[count]
+        best, best_score, best_price = -1, np.inf, 0.0
+        for i in range(len(candidates)):
+            at_least = max(bound[i], loss)
+            if at_least + (at_least - loss) * scale - bonus[i] >= best_score:
+                continue
+            slot = candidates[i]
+            if is_in(subject, members, count, subject[slot]):
+                bound[i] = np.inf  # never again: this person is in
+                continue
+            if urgent and not brings_one(sensitive, members, count, slot, wanted, distinct, seats):
+                continue
+            bound[i] = union(facts, values, weight, qi, slot, low, high)
+            distance = bound[i] + (bound[i] - loss) * scale
+            if distance <= limit and distance - bonus[i] < best_score:
+                best, best_score, best_price = i, distance - bonus[i], bound[i]
+        if best < 0:
+            return members[:0], loss
+        slot = candidates[best]
+        people += 1
+        count_new(sensitive, members, count, slot, distinct)
+        widen(qi, slot, low, high)
+        members[count] = slot
+        count += 1
+        loss = best_price
+
+
+@inner
+def inside(qi: Ints, slot: int, low: Ints, high: Ints, other: int) -> bool:
+    """Whether a row lies in a box once another row has widened it."""
+    for q in range(len(low)):
+        at, to = qi[slot, q], qi[other, q]
+        if at < min(low[q], to) or at > max(high[q], to):
+            return False
+    return True
+
+
+@compiled
+def grow_dense_compiled(
+    prices: Prices, columns: Columns, seed: int, candidates: Ints, need: Need, tries: int, log2: Floats
+) -> tuple[Ints, float]:
+    """See `Kernels.grow_dense`."""
+    facts, values, weight, _ = prices
+    qi, subject, sensitive = columns
+    k, wanted = need
+    members = np.empty(1 + len(candidates), dtype=np.int64)
+    members[0] = seed
+    low, high = qi[seed].copy(), qi[seed].copy()
+    distinct = np.minimum(np.ones(len(wanted), dtype=np.int64), wanted)
+    people, count, loss = 1, 1, union(facts, values, weight, qi, seed, low, high)
+    cost, distance = np.empty(len(candidates)), np.empty(len(candidates))
+    unions(facts, values, weight, qi, candidates, low, high, cost)
+    taken = np.zeros(len(candidates), dtype=np.bool_)
+    while True:
+        seats = max(k - people, 1)
+        lacking = 0
+        for s in range(len(wanted)):
+            lacking = max(lacking, wanted[s] - distinct[s])
+        if people >= k and lacking <= 0:
+            return members[:count], loss
+        urgent = lacking > 0 and lacking >= seats
+        for i in range(len(candidates)):
+            slot = candidates[i]
+            distance[i] = np.inf
+            if taken[i] or is_in(subject, members, count, subject[slot]):
+                continue
+            if not urgent or brings_one(sensitive, members, count, slot, wanted, distinct, seats):
+                distance[i] = cost[i] + (cost[i] - loss) * log2[count]
+        best = np.argmin(distance) if len(distance) else -1
+        if best < 0 or distance[best] == np.inf:
+            return members[:0], loss
+        if cost[best] > loss:  # nothing more fits in: of the nearest rows, the one that opens the way for most others
+            best_score = np.inf
+            for _ in range(tries):
+                nearest = np.argmin(distance)
+                if distance[nearest] == np.inf:
+                    break
+                crowd = 0
+                for i in range(len(candidates)):
+                    if not taken[i] and inside(qi, candidates[i], low, high, candidates[nearest]):
+                        crowd += 1
+                score = distance[nearest] / np.sqrt(float(min(crowd, seats)))
+                distance[nearest] = np.inf
+                if score < best_score:
+                    best, best_score = nearest, score
+        slot = candidates[best]
+        taken[best] = True
+        people += 1
+        count_new(sensitive, members, count, slot, distinct)
+        members[count] = slot
+        count += 1
+        if cost[best] > loss:
+            loss = cost[best]
+            widen(qi, slot, low, high)
+            unions(facts, values, weight, qi, candidates, low, high, cost)

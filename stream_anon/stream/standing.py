@@ -1,0 +1,101 @@
+"""CAIL rounds with standing clusters, as the source has them: rows join by CAILDistance, clusters wait to fill."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.policy.settings import CailSettings
+from stream_anon.stream.algorithm import Algorithm
+from stream_anon.stream.clusters import Clusters
+from stream_anon.stream.company import Company
+from stream_anon.stream.recent import RecentLosses
+
+
+class StandingClusters(Algorithm):
+    """Up to `max_clusters` open clusters.
+
+    1. A row joins the cluster of least CAILDistance if that is within the threshold, or if no more may be opened; else
+       it opens one. Ties: the smaller cluster, then the older.
+    2. A cluster that satisfies the policy leaves at once.
+    3. When a row is due, its cluster is completed by the rows nearest to it (`nearest`), or clusters are merged, the
+       cheapest pair first, until one of them satisfies the policy (`merge`).
+    """
+
+    def __init__(self, company: Company, settings: CailSettings) -> None:
+        self._company = company
+        self._buffer = company.buffer
+        self._settings = settings
+        self._clusters = Clusters(company.buffer, company.kernels, settings.max_clusters)
+        self._recent = RecentLosses(settings.memory)
+
+    def distances(self, slot: int) -> Floats:
+        """CAILDistance of a row to each open cluster, oldest first."""
+        clusters = self._clusters
+        widened = clusters.widened(slot)
+        distances: Floats = widened + (widened - clusters.price) * np.log2(clusters.size)
+        return distances
+
+    def _threshold(self) -> float:
+        if self._settings.threshold is not None:
+            return self._settings.threshold
+        return self._settings.patience * (self._recent.average() or 0.0)
+
+    def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
+        """Each row joins or opens a cluster, until one is ready."""
+        clusters, company = self._clusters, self._company
+        for i, slot in enumerate(slots.tolist()):
+            self._buffer.admit(slots[i : i + 1])
+            cluster = self._assign(slot)
+            if clusters.size[cluster] >= company.need.k and company.holds(members := clusters.members(cluster)):
+                return i + 1, self._leaving(members)
+        return len(slots), None
+
+    def _assign(self, slot: int) -> int:
+        clusters = self._clusters
+        if len(clusters):
+            distances = self.distances(slot)
+            best = int(np.lexsort((clusters.born, clusters.size, distances))[0])
+            if distances[best] <= self._threshold() or len(clusters) >= clusters.limit:
+                clusters.join(slot, best)
+                return best
+        return clusters.open(slot)
+
+    def complete(self, slot: int) -> list[Ints]:
+        """Complete the due row's cluster."""
+        if self._settings.completion == "merge":
+            return self._merge(slot)
+        seed = self._clusters.members(self._clusters.of(slot))
+        group = self._company.grow(seed, self._buffer.waiting())
+        return [] if group is None else [self._leaving(group)]
+
+    def _merge(self, slot: int) -> list[Ints]:
+        """Merge the cheapest pair again and again; what satisfies the policy leaves, until the due row does."""
+        clusters, groups = self._clusters, []
+        gone: set[int] = set()
+        while int(clusters.born[clusters.of(slot)]) not in gone:
+            rest = [c for c in range(len(clusters)) if int(clusters.born[c]) not in gone]
+            if len(rest) < 2:
+                break
+            pairs = list(combinations(rest, 2))
+            first, second = np.array(pairs).T
+            low = np.minimum(clusters.low[first], clusters.low[second])
+            high = np.maximum(clusters.high[first], clusters.high[second])
+            into, other = pairs[int(np.argmin(self._company.kernels.box_prices(low, high)))]
+            clusters.merge(into, other)
+            members = clusters.members(into)
+            if self._company.holds(members):
+                gone.add(int(clusters.born[into]))
+                groups.append(self._leaving(members))
+        return groups
+
+    def _leaving(self, group: Ints) -> Ints:
+        rows = self._buffer.columns.qi[group]
+        self._recent.add(self._company.kernels.box_price(rows.min(axis=0), rows.max(axis=0)))
+        return group
+
+    def leave(self, slots: Ints) -> None:
+        """Rows leave their clusters."""
+        self._clusters.leave(slots)
