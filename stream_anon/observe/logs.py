@@ -8,10 +8,8 @@ import sys
 from datetime import UTC, datetime
 from typing import IO
 
-FIELDS = frozenset(
-    ("partition", "code", "remedy", "reason", "groups", "records", "replayed", "result", "why", "call")
-    + ("left_waiting", "port", "policy", "generation", "error")
-)
+FIELDS = {"partition", "code", "remedy", "reason", "groups", "records", "replayed", "result", "why", "call"}
+FIELDS |= {"left_waiting", "port", "policy", "generation", "error"}
 """The only fields that are ever written. None of them is made from a record."""
 
 

@@ -20,7 +20,8 @@ _LEARN_EVERY = 5.0  # seconds between questions whether every partition has a le
 
 
 class Ownership:
-    """Follows every poll. `membership` is the capture of the last poll, None while the group is not stable.
+    """Follows every poll. `membership` is the last stable capture: while the group changes it still holds, and the
+    broker refuses it from the moment the next generation begins.
 
     `quarantined` partitions are ours but not touched; they are judged again in the next generation. `known` is how
     many partitions are known to have a ledger.
@@ -68,9 +69,10 @@ class Ownership:
         before = set(self._holdings.partitions)
         for number in polled.assigned:
             self.forget(number, now)
-        member = self.membership = polled.membership
+        member = polled.membership
         if member is None:
             return frozenset(before & set(self._holdings.partitions))
+        self.membership = member
         for number in (before | self._unrestored | set(self.quarantined)) - member.partitions:
             self._holdings.drop(number, now)
             self._unrestored.discard(number)

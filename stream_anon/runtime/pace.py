@@ -33,10 +33,10 @@ class Pace:
         return max(0.0, self.last + self.interval - now)
 
     def done(self, began: float, ended: float) -> None:
-        """A transaction took this long; the tick adapts slowly, and never beyond an eighth of the bound."""
+        """A transaction took this long; the tick adapts slowly, and never beyond a sixteenth of the bound."""
         self._usual += 0.1 * (ended - began - self._usual)
-        most = _LONGEST if self.bound is None else max(self._base, self.bound / 8)
-        self.interval = min(most, max(self._base, 3 * self._usual))
+        most = _LONGEST if self.bound is None else max(self._base, self.bound / 16)
+        self.interval = min(most, max(self._base, 2 * self._usual))
         ticks = int((began - self.last) / self.interval) if self.last > float("-inf") else 0
         self.last = self.last + ticks * self.interval if ticks else began
 
@@ -44,10 +44,11 @@ class Pace:
 def engine_bound(bound: float) -> float:
     """The bound an engine is given, so that announcing and publishing end before the user's.
 
-    Four ticks: one to wait for the announcement, one for the publication, and each transaction may take one.
+    Four ticks: one to wait for the announcement, one for the publication, and each transaction may take one. Three
+    tenths of the bound at least: ticks may slow down to a sixteenth of it, and a slow transaction takes as long as two.
 
     >>> engine_bound(5.0), engine_bound(0.2)
-    (4.3, 0.1)
+    (3.5, 0.1)
     """
     tick = min(_LONGEST, max(_SHORTEST, bound / 40))
-    return round(bound - min(_MOST_MARGIN * bound, 4 * tick + 0.2), 6)
+    return round(bound - min(_MOST_MARGIN * bound, max(4 * tick + 0.2, 0.3 * bound)), 6)
