@@ -31,7 +31,8 @@ from stream_anon.stream import Anonymizer, Outcome, build
 # --- what is checked: algorithms x policies ---------------------------------------------------------------------------
 
 ALGORITHMS: dict[str, Any] = {
-    get_args(settings.model_fields["name"].annotation)[0]: settings for settings in get_args(get_args(AlgorithmSettings)[0])
+    get_args(settings.model_fields["name"].annotation)[0]: settings
+    for settings in get_args(get_args(AlgorithmSettings)[0])
 }
 """Every algorithm a policy can name: a new one is checked without being listed here."""
 
@@ -106,7 +107,10 @@ ATTRIBUTES: Row = {
         "role": "quasi_identifier",
         "type": "category",
         "weight": 2,
-        "hierarchy": {"kind": "tree", "tree": {"all": {"hand": ["mason", "smith"], "head": ["clerk", "judge", "poet"]}}},
+        "hierarchy": {
+            "kind": "tree",
+            "tree": {"all": {"hand": ["mason", "smith"], "head": ["clerk", "judge", "poet"]}},
+        },
     },
     "sex": {
         "role": "quasi_identifier",

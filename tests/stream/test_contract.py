@@ -69,7 +69,9 @@ def test_rows_leave_once_in_time_and_in_safe_groups(
 
 @pytest.mark.parametrize(("algorithm", "changed"), [v[1:] for v in VARIANTS], ids=[f"{v[1]}: {v[0]}" for v in VARIANTS])
 @few(15)
-@given(rows=rows_of_length(1, 45), bound=bounds, at_deadline=deadlines, sizes=sizes, policy=st.sampled_from([*POLICIES]))
+@given(
+    rows=rows_of_length(1, 45), bound=bounds, at_deadline=deadlines, sizes=sizes, policy=st.sampled_from([*POLICIES])
+)
 def test_no_setting_of_an_algorithm_breaks_the_contract(
     algorithm: str, changed: Row, policy: str, rows: list[Row], bound: MaxDelay, at_deadline: str, sizes: list[int]
 ) -> None:
@@ -89,7 +91,13 @@ def test_row_by_row_nothing_is_given_up_that_could_be_placed(
     run = Run.of(policy, algorithm, StreamSettings(max_delay=bound))
     deliver(run, rows, lambda: 1, repeat(gaps).__next__)
     run.flush()
-    if policy == "k" and people(rows) >= 3 and bound.records is not None and bound.records >= len(rows) and not bound.time:
+    if (
+        policy == "k"
+        and people(rows) >= 3
+        and bound.records is not None
+        and bound.records >= len(rows)
+        and not bound.time
+    ):
         assert not {*run.suppressed} or people([rows[number] for number in run.suppressed]) < 3
 
 
