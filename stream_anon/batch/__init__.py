@@ -1,0 +1,1 @@
+"""Batch algorithms: partitions of a whole table."""

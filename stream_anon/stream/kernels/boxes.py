@@ -46,9 +46,13 @@ def unions(
         a, b, share = low[q], high[q], weight[q]
         if facts[q, KIND] == TABLE:
             start, size = facts[q, START], facts[q, SIZE]
-            for i in range(len(slots)):
-                at = qi[slots[i], q]
-                result[i] += share * values[start + min(a, at) * size + max(b, at)]
+            if a == b:  # the table is symmetric: no need to know which is lower
+                for i in range(len(slots)):
+                    result[i] += share * values[start + a * size + qi[slots[i], q]]
+            else:
+                for i in range(len(slots)):
+                    at = qi[slots[i], q]
+                    result[i] += share * values[start + min(a, at) * size + max(b, at)]
         else:
             for i in range(len(slots)):
                 at = qi[slots[i], q]
