@@ -13,6 +13,7 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.kafka_part import prepare_for_kafka
+from stream_anon.cli.ready import make_ready
 
 _HANGING = 60.0
 """Seconds without a round of the loop after which /livez says no: longer than any single call may take."""
@@ -58,6 +59,7 @@ def run(
     from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transactional_id
     from stream_anon.runtime.worker import Worker
 
+    make_ready(loaded.policy.algorithm)
     log_to()
     kafka = kafka_of(loaded.policy)
     settings = settings_of(loaded.policy, start.value if start else None)

@@ -68,6 +68,7 @@ class Worker:
     def run(self) -> None:
         """Work until stopped, then leave nothing announced behind."""
         self.ownership.check_topics()
+        self._transport.renew()  # before the first record: it takes a second on a new broker, and shows missing rights
         while not self._stop:
             self.step()
         self.drain()

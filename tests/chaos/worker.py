@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stream_anon.cli.prepare import prepare
+from stream_anon.cli.ready import make_ready
 from stream_anon.io.kafka import KafkaTransport
 from stream_anon.io.transport import Outgoing
 from stream_anon.observe.logs import log_to
@@ -37,6 +38,7 @@ def main() -> None:
     options = parser.parse_args()
     log_to()
     loaded, schema = prepare(options.policy)
+    make_ready(loaded.policy.algorithm, quiet=True)
     kafka = kafka_of(loaded.policy)
     transport = Dwelling(
         kafka.bootstrap,
