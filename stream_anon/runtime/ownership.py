@@ -62,12 +62,12 @@ class Ownership:
     def follow(self, polled: Polled, now: float) -> frozenset[int]:
         """Take up what the poll told of the group; the partitions that were ours before and still are.
 
-        1. What was assigned anew is forgotten first, even if it was ours.  2. What is gone is dropped.  3. In a new
-        generation every ledger is read again, and a partition somebody else wrote to is dropped.  4. What has no state
-        is restored.
+        1. What was assigned anew is forgotten first, even if it was ours, and what the log no longer holds at our
+        position.  2. What is gone is dropped.  3. In a new generation every ledger is read again, and a partition
+        somebody else wrote to is dropped.  4. What has no state is restored.
         """
         before = set(self._holdings.partitions)
-        for number in polled.assigned:
+        for number in polled.assigned | (polled.out_of_range & before):
             self.forget(number, now)
         member = polled.membership
         if member is None:
@@ -127,6 +127,7 @@ class Ownership:
         for number, partition in restored.items():
             self._holdings.partitions[number] = partition
             self._transport.seek(number, partition.position)
+            self._tell_lost(number, partition)
         self._transport.resume(restored)
 
     def _look_around(self, texts: dict[int, Committed | None]) -> tuple[Restorer, dict[int, Committed | None]]:
@@ -151,6 +152,13 @@ class Ownership:
                 told = {"partition": number, "reason": error.reason, "groups": len(groups), "records": rows}
                 _log.error("announced groups withdrawn", extra=told)
             _log.info("restored", extra={"partition": number, "replayed": rows_of(partition.announced)})
+
+    def _tell_lost(self, number: int, partition: Partition) -> None:
+        """Rows that waited and fell to retention before they were read again."""
+        lost = int((partition.ledger.waiting < partition.position).sum())
+        if lost:
+            self._observer.suppressed("retention", lost)
+            _log.error("records lost to retention", extra={"partition": number, "records": lost})
 
     def _quarantine(self, number: int, code: str) -> None:
         self.quarantined[number] = code

@@ -301,6 +301,25 @@ def test_retention_under_the_position_is_survived(world: World) -> None:
     assert len(world.out()) == 6
 
 
+def test_retention_that_overtakes_a_running_worker_is_survived_and_told(world: World) -> None:
+    world.produce(*rows(5))
+    worker = world.worker()
+    world.go(worker, rounds=8)
+    worker._transport.pause([0])
+    world.produce(*rows(9))
+    world.broker.topics["in"][0].start = 10
+    worker._transport.resume([0])
+    notes = world.go(worker, rounds=10)
+    assert ("suppressed", "retention", 2) in notes.seen
+    assert len(world.out()) == 6
+
+
+def test_a_log_shorter_than_the_committed_offset_is_a_quarantine(world: World) -> None:
+    committed(world)
+    del world.broker.topics["in"][0].entries[2:]
+    assert world.go(world.worker("x")).quarantined == {0: "beyond"}
+
+
 def test_a_compacted_output_is_refused(world: World) -> None:
     world.broker.create_topic("out", cleanup_policy="compact")
     with pytest.raises(StreamAnonError, match=r"cleanup\.policy"):
