@@ -94,6 +94,9 @@ class Worker:
         while self.holdings.unpublished and self._clock() < end:
             self.ownership.follow(self._transport.poll(0.0, 1), self._clock())
             self.transact()
+        self.holdings.formed = []  # no time is left for these: their rows were not announced and stay unread
+        if any(partition.announced for partition in self.holdings.partitions.values()):
+            self.transact()
         _log.info("drained", extra={"left_waiting": self.holdings.waiting})
 
     # poll

@@ -377,6 +377,23 @@ def test_a_stop_leaves_nothing_announced_and_suppresses_nothing(world: World) ->
     assert len(world.out()) == 6
 
 
+def test_a_stop_without_time_still_leaves_nothing_announced(world: World) -> None:
+    world.produce(*rows(9))
+    worker = world.worker(drain_seconds=0.0)
+    announced = worker.holdings.partitions
+    while not any(partition.announced for partition in announced.values()):
+        worker.step()
+        world.now += 0.3
+    world.produce(*rows(3))
+    worker.step()
+    worker.drain()
+    assert not any(partition.announced for partition in announced.values())
+    assert len(world.out()) in (9, 12)
+    worker._transport.close()
+    world.go(world.worker("x"))
+    assert len(world.out()) == 12
+
+
 class Hoard(Fifo):
     """Lets a random half of the rows go at once and the rest at their deadline: the worst for a ledger."""
 
