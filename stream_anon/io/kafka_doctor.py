@@ -16,6 +16,7 @@ from stream_anon.io.kafka_topics import KafkaTopics
 from stream_anon.io.transport import TransportError
 
 _METADATA = 4_096
+_PATIENCE = 15.0  # seconds for what a new broker has to make first
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,23 @@ class Doctor:
         return Finding(question, True, f"{name}, {facts.partitions} partition(s), {facts.cleanup_policy}")
 
     def _group(self, admin: Any) -> Finding:
-        try:
-            found = admin.describe_groups([self.group], include_authorized_operations=True)
-        except client_errors.GroupIdNotFoundError:
-            return Finding("group", True, f"{self.group}, not used yet")
-        except client_errors.KafkaError as error:
-            return Finding("group", False, type(error).__name__, f"allow READ on group {self.group}")
+        """A broker that is new takes some seconds to make the topic in which groups are kept."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                found = admin.describe_groups([self.group], include_authorized_operations=True)
+                break
+            except client_errors.GroupIdNotFoundError:
+                return Finding("group", True, f"{self.group}, not used yet")
+            except client_errors.KafkaError as error:
+                if not getattr(error, "retriable", False):
+                    return Finding("group", False, type(error).__name__, f"allow READ on group {self.group}")
+                if time.monotonic() > until:
+                    return Finding("group", False, type(error).__name__, "wait for the group coordinator and ask again")
+                time.sleep(0.5)
         state = found.get(self.group, {}) if isinstance(found, dict) else {}
-        return Finding("group", True, f"{self.group}, {state.get('group_state') or 'known'}")
+        known = str(state.get("group_state") or "known")
+        return Finding("group", True, f"{self.group}, {'not used yet' if known == 'Dead' else known}")
 
     def _transactions(self, options: dict[str, Any]) -> Finding:
         name = f"stream-anon-{self.group}-doctor"
