@@ -162,6 +162,7 @@ class Worker:
         except (AbortableError, OutcomeUnknownError) as error:
             result = "unknown" if isinstance(error, OutcomeUnknownError) else "aborted"
             _log.warning("transaction failed", extra={"result": result, "why": str(error)})
+            self.ownership.membership = None  # whatever it was, the next stable capture decides anew
             self._transport.renew()
             self._settle(plan)
         else:
