@@ -5,6 +5,7 @@ Speed and memory are measured on batches, delays row by row: the groups are the 
 
     python benchmarks/stream.py --data DIR --json > stream.jsonl
     python benchmarks/stream.py --algorithm cail fads --k 10 --delay 1000
+    python benchmarks/stream.py --algorithm cail --cail opportunity=0 patience=0.2
     python benchmarks/stream.py --policy policy.yaml rows.csv
 """
 
@@ -17,6 +18,7 @@ import multiprocessing
 import resource
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,17 +26,24 @@ from typing import Any
 
 import numpy as np
 from adult import SENSITIVE, Source, source
+from ruamel.yaml import YAML
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Group
 from stream_anon.core.schema import Schema
 from stream_anon.policy import load
 from stream_anon.policy.privacy import KAnonymity, LDiversity
-from stream_anon.policy.settings import CailSettings, CastleSettings, FadsSettings, MaxDelay, StreamSettings
-from stream_anon.stream import build
+from stream_anon.policy.settings import (
+    AlgorithmSettings,
+    CailSettings,
+    CastleSettings,
+    FadsSettings,
+    MaxDelay,
+    StreamSettings,
+)
+from stream_anon.stream import Outcome, build
 
-ALGORITHMS = {
+ALGORITHMS: dict[str, AlgorithmSettings] = {
     "cail": CailSettings(name="cail"),
     "castle": CastleSettings(name="castle"),
     "fads": FadsSettings(name="fads"),
@@ -57,7 +66,7 @@ def main() -> None:
         rows = _encode(table, arguments.seed)
         for algorithm in arguments.algorithm:
             for delay in (100, 400):  # few and many rows within the bound take different ways: compile both
-                _run(_schema(table, algorithm, 5, 1, delay), rows.take(slice(0, 900)), 300)
+                deque(_outcomes(_schema(table, algorithm, 5, 1, delay), rows.take(slice(0, 900)), 300), maxlen=0)
         for delay in arguments.delay:
             for l in arguments.l:  # noqa: E741 - the literature's name
                 for k in arguments.k:
@@ -77,8 +86,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--l", nargs="+", type=int, default=[1, 3], help="1 for none; distinct values of occupation")
     parser.add_argument("--delay", nargs="+", type=int, default=[500, 1000, 5000])
     parser.add_argument("--seed", type=int, default=1, help="of the order in which rows arrive")
+    parser.add_argument(
+        "--cail", nargs="+", default=[], metavar="KEY=VALUE", help="other settings of cail, as in a policy"
+    )
     parser.add_argument("--rows", type=int, default=ROWS, help="how many rows of the table")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.cail:
+        changes = {key: YAML(typ="safe").load(value) for key, value in (pair.split("=", 1) for pair in arguments.cail)}
+        ALGORITHMS["cail"] = CailSettings(name="cail", **changes)
+    return arguments
 
 
 @contextmanager
@@ -112,20 +128,12 @@ def _encode(table: Source, seed: int) -> Batch:
     return encoded.batch
 
 
-def _run(schema: Schema, rows: Batch, size: int) -> tuple[list[Group], np.ndarray, int, float]:
-    """Groups, delays of their rows, suppressed rows and CPU seconds of one pass in batches of `size`."""
+def _outcomes(schema: Schema, rows: Batch, size: int) -> Iterator[tuple[int, Outcome]]:
+    """One pass in batches of `size`: after each, the number of the row that arrived last, and what left."""
     engine = build(schema)
-    groups: list[Group] = []
-    delays: list[np.ndarray] = []
-    suppressed, begin = 0, time.process_time()
-    for first in range(0, len(rows) + size, size):
-        part = rows.take(slice(first, first + size))
-        outcome = engine.push(part, 0.0) if len(part) else engine.flush()
-        latest = min(first + size, len(rows)) - 1
-        groups += outcome.groups
-        delays += [latest - group.rows.serial for group in outcome.groups]
-        suppressed += 0 if outcome.suppressed is None else len(outcome.suppressed)
-    return groups, np.concatenate(delays or [np.zeros(0)]), suppressed, time.process_time() - begin
+    for first in range(0, len(rows), size):
+        yield min(first + size, len(rows)) - 1, engine.push(rows.take(slice(first, first + size)), 0.0)
+    yield len(rows) - 1, engine.flush()
 
 
 def _measure(schema: Schema, rows: Batch) -> dict[str, Any]:
@@ -142,16 +150,25 @@ def _measure(schema: Schema, rows: Batch) -> dict[str, Any]:
 
 
 def _measure_here(schema: Schema, rows: Batch) -> dict[str, Any]:
-    _, _, _, spent = _run(schema, rows, BATCH)
+    begin = time.process_time()
+    deque(_outcomes(schema, rows, BATCH), maxlen=0)
+    spent = time.process_time() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    groups, delays, suppressed, _ = _run(schema, rows, 1)
-    lost = sum(float(group.losses.mean()) * len(group.rows) for group in groups) + suppressed
+    waits: list[np.ndarray] = []
+    lost = suppressed = 0.0
+    for latest, outcome in _outcomes(schema, rows, 1):
+        for group in outcome.groups:
+            waits.append(latest - group.rows.serial)
+            lost += float(group.losses.mean()) * len(group.rows)
+        suppressed += 0 if outcome.suppressed is None else len(outcome.suppressed)
+    lost += suppressed
+    delays = np.concatenate(waits or [np.zeros(0)])
     return {
         "ncp": round(lost / len(rows), 5),
         "delay_mean": round(float(delays.mean()), 1) if len(delays) else None,
         "delay_p99": round(float(np.quantile(delays, 0.99)), 1) if len(delays) else None,
         "delay_max": int(delays.max()) if len(delays) else None,
-        "suppressed": suppressed,
+        "suppressed": int(suppressed),
         "rows_per_cpu_second": round(len(rows) / spent),
         "peak_mb": round(peak, 1),
     }

@@ -161,28 +161,18 @@ def reuse(row: Batch, host: Group) -> Group | None:
 
     The host must be the last group of its id, so that nobody is forgotten. None if the row may not join.
     """
-    low, high = np.minimum(host.low, row.qi[0]), np.maximum(host.high, row.qi[0])
-    if not np.array_equal(_losses(row, np.array([0, 1]), low[None], high[None], host.schema)[0], host.losses):
+    low, high = np.minimum(host.low, row.qi[0]).tolist(), np.maximum(host.high, row.qi[0]).tolist()
+    columns = host.schema.quasi
+    if tuple(c.hierarchy.label(*ends) for c, *ends in zip(columns, low, high, strict=True)) != host.labels:
         return None
     everyone = Batch.concat([host.everyone, row])
     if len(np.unique(everyone.identities())) < len(everyone):
         raise PrivacyViolation("a row reached the gate twice")
     if host.schema.requirements.failing(everyone) is not None:
         return None
-    people, schema = distinct(everyone.subject), host.schema
-    return Group(
-        host.id,
-        row,
-        row.sensitive,
-        host.low,
-        host.high,
-        host.losses,
-        people,
-        Reason.REUSED,
-        schema,
-        _SEAL,
-        host.everyone,
-    )
+    box = host.low, host.high, host.losses
+    people = distinct(everyone.subject)
+    return Group(host.id, row, row.sensitive, *box, people, Reason.REUSED, host.schema, _SEAL, host.everyone)
 
 
 def _arrange(rows: Batch, sizes: Sequence[int], starts: Ints, schema: Schema) -> tuple[Batch, list[str]]:

@@ -12,7 +12,7 @@ from stream_anon.core.group import Group, reuse
 
 
 class Hosts:
-    """The last `memory` groups. The gate judges a row together with everybody already published under the group's id."""
+    """The last `memory` groups. The gate judges a row together with everybody published under the group's id."""
 
     def __init__(self, memory: int) -> None:
         self._memory = memory

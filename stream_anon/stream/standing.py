@@ -67,7 +67,7 @@ class StandingClusters(Algorithm):
     def complete(self, slot: int) -> list[Ints | Group]:
         """Complete the due row's cluster."""
         if self._settings.completion == "merge":
-            return self._merge(slot)
+            return list(self._merge(slot))
         seed = self._clusters.members(self._clusters.of(slot))
         group = self._company.grow(seed, self._buffer.waiting())
         return [] if group is None else [self._leaving(group)]

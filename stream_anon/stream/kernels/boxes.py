@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import KIND, SIZE, START, TABLE, Prices, compiled, inner, price
+from stream_anon.core.kernels import HIGHEST, KIND, LINEAR, SIZE, START, TABLE, Prices, compiled, inner, line, price
 
 
 class Columns(NamedTuple):
@@ -53,6 +53,11 @@ def unions(
                 for i in range(len(slots)):
                     at = qi[slots[i], q]
                     result[i] += share * values[start + min(a, at) * size + max(b, at)]
+        elif facts[q, KIND] == LINEAR:
+            slope, highest = values[facts[q, START]], facts[q, HIGHEST]
+            for i in range(len(slots)):
+                at = qi[slots[i], q]
+                result[i] += share * line(slope, highest, min(a, at), max(b, at))
         else:
             for i in range(len(slots)):
                 at = qi[slots[i], q]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import KIND, SIZE, START, TABLE, Prices, compiled, inner, price
+from stream_anon.core.kernels import HIGHEST, KIND, LINEAR, SIZE, START, TABLE, Prices, compiled, inner, line, price
 from stream_anon.stream.kernels.boxes import Columns, Need
 from stream_anon.stream.kernels.growth import grow_compiled
 
@@ -108,13 +108,17 @@ def hardness_of(
             row = facts[q, START] + at * facts[q, SIZE]
             for i in range(known):
                 total[i] += share * values[row + sample[q, i]]
+        elif facts[q, KIND] == LINEAR:
+            slope, highest = values[facts[q, START]], facts[q, HIGHEST]
+            for i in range(known):
+                total[i] += share * line(slope, highest, min(at, sample[q, i]), max(at, sample[q, i]))
         else:
             for i in range(known):
                 total[i] += share * price(facts, values, q, min(at, sample[q, i]), max(at, sample[q, i]))
     for step in range(STEPS + 1):
         steps[step] = 0
     for i in range(known):
-        steps[int(min(total[i], 1.0) * STEPS)] += 1
+        steps[int(max(min(total[i], 1.0), 0.0) * STEPS)] += 1
     wanted = (known + 3) // 4
     left, sum_ = wanted, 0
     for step in range(STEPS + 1):
