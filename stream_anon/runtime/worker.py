@@ -87,15 +87,19 @@ class Worker:
         self._observe(polled)
 
     def drain(self) -> None:
-        """Form what can be formed, announce and publish it; rows without a group are left for the successor."""
+        """Form what can be formed, announce and publish it; rows without a group are left for the successor.
+
+        The last quarter of the time is for what was announced: other workers may be leaving too, and a generation that
+        ends refuses a transaction until the next one is stable.
+        """
         self._transport.pause(list(self.holdings.partitions))
-        end = self._clock() + self._settings.drain_seconds
-        self.holdings.flush(self._clock())
-        while self.holdings.unpublished and self._clock() < end:
-            self.ownership.follow(self._transport.poll(0.0, 1), self._clock())
-            self.transact()
-        self.holdings.formed = []  # no time is left for these: their rows were not announced and stay unread
-        if any(partition.announced for partition in self.holdings.partitions.values()):
+        began, most = self._clock(), self._settings.drain_seconds
+        self.holdings.flush(began)
+        while self.holdings.unpublished and (spent := self._clock() - began) <= most:
+            if spent >= 0.75 * most:
+                self.holdings.formed = []  # never announced: their rows stay unread
+            unsure = self.ownership.membership is None
+            self.ownership.follow(self._transport.poll(0.1 if unsure else 0.0, 1), self._clock())
             self.transact()
         _log.info("drained", extra={"left_waiting": self.holdings.waiting})
 
