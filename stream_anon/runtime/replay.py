@@ -1,0 +1,85 @@
+"""Announced groups made again from their records, byte for byte; what does not come out the same is withdrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stream_anon.errors import PrivacyViolation
+from stream_anon.io.transport import Ref
+from stream_anon.runtime.codec import derive, digest_of
+from stream_anon.runtime.ledger import Ledger, Members
+from stream_anon.runtime.parts import Formed, Parts
+
+
+class WithdrawnError(Exception):
+    """Announced groups cannot be published identically. `reason` is one of few words."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class Press:
+    """Fixes the bytes of a group, the first time and every time after."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._key = derive(parts.key, b"announced bytes")
+
+    def fix(self, group: Any) -> Formed:
+        """A group with its bytes and their digest."""
+        records = group.encoded()
+        rows = group.rows
+        return Formed(
+            group.id,
+            tuple(sorted(map(tuple, rows.ref.tolist()))),
+            records,
+            digest_of(self._key, records),
+            str(group.reason),
+            np.asarray(rows.arrived),
+            float(group.loss),
+            tuple(float(x) for x in group.losses),
+            rows,
+        )
+
+    def replay(self, ledger: Ledger, fetched: dict[Ref, bytes | None], now: float) -> list[Formed]:
+        """All announced groups of a ledger, or `WithdrawnError`.
+
+        1. The policy must be the one that announced.  2. Every member must still exist.  3. Every member must encode.
+        4. Every group must pass the gate.  5. The bytes must have the announced digest.
+        One digest covers all groups of a ledger, so they are published together or not at all.
+        """
+        if not ledger.announced:
+            return []
+        if ledger.fingerprint != self._parts.fingerprint:
+            raise WithdrawnError("policy_changed")
+        if any(ref not in fetched for members in ledger.announced for ref in members):
+            raise WithdrawnError("member_missing")
+        groups = [self._again(members, fetched, now) for members in ledger.announced]
+        if sum(group.digest for group in groups) % 2**64 != ledger.digest:
+            raise WithdrawnError("digest_differs")
+        return groups
+
+    def _again(self, members: Members, fetched: dict[Ref, bytes | None], now: float) -> Formed:
+        encoded = self._parts.encode(
+            [fetched[ref] for ref in members],
+            np.array(members, dtype=np.int64).reshape(-1, 2),
+            np.full(len(members), now),
+        )
+        if encoded.rejections:
+            raise WithdrawnError("member_rejected")
+        try:
+            group = self.fix(self._parts.release(encoded.batch))
+        except PrivacyViolation:
+            raise WithdrawnError("model_fails") from None
+        group.reason = "replayed"
+        group.rows = None
+        return group
+
+
+def members_of(ledgers: Sequence[Ledger]) -> list[Ref]:
+    """Every record that announced groups need."""
+    return sorted({ref for ledger in ledgers for members in ledger.announced for ref in members})
