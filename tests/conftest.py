@@ -20,6 +20,17 @@ def _docker_answers() -> bool:
         return False
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on a real broker share one process and one broker, beside the others.
+
+    They are tried twice: on a busy machine a broker, or a client's heartbeat, can stall beyond any time-out.
+    """
+    for item in items:
+        if {"bootstrap", "local_broker", "world"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("broker"))
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 @pytest.fixture(scope="session")
 def local_broker() -> Iterator[object]:
     """A broker whose process belongs to the test run: it may be restarted."""
