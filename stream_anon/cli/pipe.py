@@ -109,8 +109,13 @@ def _opened(path: Path | None) -> Iterator[IO[bytes] | None]:
         file = path.open("ab")
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
-    with file:
-        yield file
+    try:
+        with file:
+            yield file
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _run(run: Pipe) -> None:

@@ -19,6 +19,7 @@ _TYPES: dict[str, Any] = {
     "number": float | None,
     "timestamp": str | int | float | None,
     "any": Any,
+    "identifier": str | int | float | bool | None,
     "psf": int | None,
     "label": str | None,
 }
@@ -36,6 +37,7 @@ class Reject(StrEnum):
     UNKNOWN = "unknown"
     BAD_GUARD = "bad_guard"
     BAD_PSF = "bad_psf"
+    UNPLACEABLE = "unplaceable"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class Encoder:
             types.update({column.guard_field: "label"} if column.guard_field else {})
             types.update({column.psf_field: "psf"} if column.psf_field else {})
         types.update({name: "any" for name in schema.published if name not in types})
-        types.update({schema.subject: "any"} if schema.subject else {})
+        types.update({schema.subject: "identifier"} if schema.subject else {})
         self._decoder = Decoder(types)
         self._guards: dict[tuple[int, int, str], int] = {}
 
@@ -53,6 +53,7 @@ class Encoder:
         return self._slice([self._decoder.convert(cells) for cells in rows], ref, arrived)
 
     def _slice(self, rows: list[Any], ref: Ints, arrived: Floats) -> Encoded:
+        count = len(rows)
         refused = {i: Rejection(i, *row) for i, row in enumerate(rows) if type(row) is tuple}
         kept = np.array([i for i in range(len(rows)) if i not in refused], dtype=np.int64)
         if refused:
@@ -93,10 +94,18 @@ class Encoder:
         else:
             names = column(schema.subject)
             subject = hash_subjects(schema.keys.subject, names)
-            refuse(schema.subject, np.array([name is None for name in names]) * int(Trouble.MISSING))
+            nameless = [name is None or not str(name).strip() for name in names]
+            refuse(schema.subject, np.array(nameless) * int(Trouble.MISSING))
         serial = np.full(n, UNNUMBERED, dtype=np.int64)
         batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, serial, values)
         if refused:
+            usable = np.array([int(i) not in refused for i in kept], dtype=bool)
+            batch, kept = batch.take(usable), kept[usable]
+        for model, index in schema.requirements.impossible(batch):
+            name = schema.sensitive[getattr(model, "column", 0)].name
+            for i in kept[index].tolist():
+                refused.setdefault(i, Rejection(i, Reject.UNPLACEABLE, name))
+        if len(batch) + len(refused) > count:
             batch = batch.take(np.array([int(i) not in refused for i in kept], dtype=bool))
         return Encoded(batch, [refused[i] for i in sorted(refused)])
 

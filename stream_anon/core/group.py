@@ -141,7 +141,7 @@ def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reasons: Sequ
     rows, identities = _arrange(rows, sizes, starts, schema)
     repaired = schema.requirements.repair_each(rows, starts)
     people = distinct_each(rows.subject, starts).tolist()
-    failing = schema.requirements.first_failing(repaired, starts)
+    failing = schema.requirements.first_failing(rows, repaired, starts)
     if failing is not None:
         model, g = failing
         raise PrivacyViolation(f"a group of {sizes[g]} rows of {people[g]} people does not satisfy {model.name}")
@@ -177,7 +177,8 @@ def reuse(row: Batch, host: Group) -> Group | None:
     everyone = Batch.concat([host.everyone, row])
     if len(np.unique(everyone.identities())) < len(everyone):
         raise PrivacyViolation("a row reached the gate twice")
-    if host.schema.requirements.failing(everyone) is not None:
+    requirements = host.schema.requirements
+    if requirements.repairing or requirements.failing(everyone) is not None:  # what was raised cannot be judged anew
         return None
     box = host.low, host.high, host.losses
     people = distinct(everyone.subject)

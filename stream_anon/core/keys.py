@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -44,18 +45,21 @@ def keyed(key: bytes, data: bytes) -> int:
 def hash_subjects(key: bytes, values: Iterable[Any]) -> Ints:
     """Who a row is about, as a number that tells nothing without the key. Nothing is remembered.
 
-    An identifier is known by its text: 7 and "7" are one person, so that k is never met by a change of type.
+    An identifier is known by its text, without space around it and in Unicode's composed form: 7 and "7" are one
+    person, and so are two spellings of an accent. Who is nameless must have been refused before.
     """
-    encode, blake, scalar = msgspec.json.encode, hashlib.blake2b, (int, float)
-    names = [_name(value) if isinstance(value, scalar) else value for value in values]
-    digests = b"".join([blake(encode(name), key=key, digest_size=8).digest() for name in names])
+    blake = hashlib.blake2b
+    names = [str(_name(value)).encode() for value in values]
+    digests = b"".join([blake(name, key=key, digest_size=8).digest() for name in names])
     return np.frombuffer(digests, dtype="<i8").astype(np.int64)
 
 
 def _name(value: Any) -> str | None:
-    """The text by which a value is known, as in a tree or a policy's tables: 1, 1.0 and "1" are one value."""
-    if value is None or isinstance(value, str):
+    """The text by which a value is known, as in a tree or a policy's tables: 1, 1.0, "1" and " 1 " are one value."""
+    if value is None:
         return value
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value).strip()
     return text_of(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 

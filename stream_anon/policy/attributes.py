@@ -29,7 +29,7 @@ class QuasiIdentifier(Settings):
     role: Literal["quasi_identifier"]
     type: Type
     hierarchy: HierarchySettings
-    weight: Annotated[Number, Field(gt=0)] = 1.0
+    weight: Annotated[Number, Field(ge=1e-6, le=1e6)] = 1.0
     missing: Absent = "reject"
     unknown: Absent = "reject"
 

@@ -8,12 +8,15 @@ from pydantic import Field
 
 from stream_anon.policy.fields import Number, Settings, Share
 
+MOST = 1_000_000
+"""No k or l beyond this: a group so large would never be complete, and counts must fit a machine word."""
+
 
 class KAnonymity(Settings):
     """At least k different people in every group."""
 
     model: Literal["k_anonymity"]
-    k: int = Field(ge=2)
+    k: int = Field(ge=2, le=MOST)
 
 
 class LDiversity(Settings):
@@ -21,7 +24,7 @@ class LDiversity(Settings):
 
     model: Literal["l_diversity"]
     attribute: str
-    l: int = Field(ge=2)  # noqa: E741 - the literature's name
+    l: int = Field(ge=2, le=MOST)  # noqa: E741 - the literature's name
     variant: Literal["distinct", "entropy", "recursive"] = "distinct"
     c: Annotated[Number, Field(gt=0)] | None = None
 
@@ -29,7 +32,7 @@ class LDiversity(Settings):
 class ValueProtection(Settings):
     """How much one sensitive value is protected: its sensitivity, and the number of values its group needs."""
 
-    l: int = Field(ge=1)  # noqa: E741 - the literature's name
+    l: int = Field(ge=1, le=MOST)  # noqa: E741 - the literature's name
     sensitivity: Annotated[Number, Field(ge=0, le=1)] = 0.0
 
 
@@ -39,14 +42,14 @@ class LCAnonymity(Settings):
     model: Literal["lc_anonymity"]
     attribute: str
     c: Share
-    l: int = Field(default=2, ge=1)  # noqa: E741 - the literature's name
+    l: int = Field(default=2, ge=1, le=MOST)  # noqa: E741 - the literature's name
     values: dict[str, ValueProtection] | str = Field(default_factory=dict)
 
 
 class RunningEstimate(Settings):
     """Learn from the records themselves, and publish nothing before `after` of them have been seen."""
 
-    after: int = Field(ge=1)
+    after: int = Field(ge=1, le=10**12)
 
 
 class AlphaK(Settings):
@@ -58,7 +61,7 @@ class AlphaK(Settings):
 
     model: Literal["alpha_k"]
     attribute: str
-    k: int = Field(ge=2)
+    k: int = Field(ge=2, le=MOST)
     alpha: Share | dict[str, Share] | str | None = None
     default: Share = 1.0
     estimate: RunningEstimate | None = None

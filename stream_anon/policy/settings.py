@@ -43,8 +43,8 @@ class CailSettings(Settings):
     patience: Annotated[Number, Field(gt=0, lt=1)] = 0.4
     threshold: Annotated[Number, Field(ge=0)] | None = None
     opportunity: Annotated[Number, Field(ge=0)] = 0.7
-    max_clusters: int = Field(default=1000, ge=1)
-    memory: int = Field(default=100, ge=1)
+    max_clusters: int = Field(default=1000, ge=1, le=1_000_000)
+    memory: int = Field(default=100, ge=1, le=1_000_000)
     completion: Literal["nearest", "merge"] = "nearest"
     loss: Literal["ncp", "leaves", "descendants", "subtree"] = "ncp"
 
@@ -53,8 +53,8 @@ class CastleSettings(Settings):
     """CASTLE, for comparison."""
 
     name: Literal["castle"]
-    max_clusters: int = Field(default=50, ge=1)
-    memory: int = Field(default=100, ge=1)
+    max_clusters: int = Field(default=50, ge=1, le=1_000_000)
+    memory: int = Field(default=100, ge=1, le=1_000_000)
     reuse: bool = False
 
 

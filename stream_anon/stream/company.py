@@ -11,6 +11,8 @@ from stream_anon.stream.buffer import Buffer
 from stream_anon.stream.kernels import Columns, Kernels, Need
 
 _HARDLY = 1e-12
+STEPS = 200
+"""Rows tried, one by one, for the sake of models that only the gate can judge."""
 
 
 class Company:
@@ -87,37 +89,53 @@ class Company:
         return group if self.holds(group) else self._satisfy(group, ordered, np.inf)
 
     def _satisfy(self, members: Ints, candidates: Ints, limit: float) -> Ints | None:
-        """Add rows until every model holds. If no row helps, the nearest joins all the same: it may help later."""
+        """Add rows until every model holds: each time the one that helps most per added loss.
+
+        If no row helps, the member that stands in the way most leaves again, for good; if none does, the nearest row
+        joins all the same, for it may help later. The first member stays. Gives up after `STEPS` steps: no search of
+        this kind can be complete, and a policy that cannot be satisfied must not hold up the stream.
+        """
         buffer = self.buffer
         rest = candidates[~np.isin(candidates, members)]
         if self._is_hopeless(np.concatenate([members, rest])):
             return None
-        while not self.holds(members):
-            if not len(rest):
-                return None
+        for _ in range(STEPS):
+            if self.holds(members):
+                return members
             rows = buffer.rows(members)
             low, high = rows.qi.min(axis=0), rows.qi.max(axis=0)
-            prices = self.kernels.union_prices(buffer.columns.qi, rest, low, high)
-            before = float(self.kernels.union_prices(buffer.columns.qi, members[:1], low, high)[0])
-            added = prices - before
+            before = self.kernels.box_price(low, high)
+            added = self.kernels.union_prices(buffer.columns.qi, rest, low, high) - before
             reach = added <= limit
-            if not reach.any():
-                return None
-            gains = self._requirements.gains(self._requirements.repair(rows), buffer.rows(rest))
+            gains = self._requirements.gains(rows, buffer.rows(rest))
             useful = reach & (gains > _HARDLY)
             if useful.any():
                 score = np.where(useful, gains / (added + _price_of_a_seat(before, len(members))), -1.0)
                 best = int(np.argmax(score))
-            else:
+            elif (blocking := self._blocking(members)) is not None:
+                members = np.delete(members, blocking)
+                continue
+            elif reach.any():
                 best = int(np.argmin(np.where(reach, added, np.inf)))
-            members = np.append(members, rest[best])
-            rest = np.delete(rest, best)
-        return members
+            else:
+                return None
+            members, rest = np.append(members, rest[best]), np.delete(rest, best)
+        return None
+
+    def _blocking(self, members: Ints) -> int | None:
+        """The place of the member without which the others are nearest to satisfying the policy; never the first."""
+        distance = self._requirements.distance(self.buffer.rows(members)) - _HARDLY
+        found = None
+        for place in range(1, len(members)):
+            without = self._requirements.distance(self.buffer.rows(np.delete(members, place)))
+            if without < distance:
+                found, distance = place, without
+        return found
 
     def _is_hopeless(self, slots: Ints) -> bool:
         """Whether no part of these rows can be a group: too few people, or too few values where only these count."""
         people = len(np.unique(self.buffer.columns.subject[slots]))
-        return people < self.need.k or (self.countable and not self.holds(slots))
+        return people < self.need.k or not self._requirements.ready() or (self.countable and not self.holds(slots))
 
 
 def _price_of_a_seat(loss: float, size: int) -> float:

@@ -11,7 +11,7 @@ import pytest
 from building import compile_policy, patients
 
 from stream_anon.core.batch import NO_GUARD
-from stream_anon.core.decode import Payload, Reject
+from stream_anon.core.decode import Payload, Reject, Rejection
 from stream_anon.core.encode import Encoded, Encoder
 from stream_anon.core.hierarchy import Tree
 from stream_anon.core.schema import Schema
@@ -109,7 +109,24 @@ def test_all_odd_records_at_once(tmp_path: Path) -> None:
 
 
 def test_every_code_is_in_the_table() -> None:
-    assert {code for _, _, code, _ in ODD} == set(Reject)
+    assert {code for _, _, code, _ in ODD} == set(Reject) - {Reject.UNPLACEABLE}
+
+
+UNPLACEABLE = [
+    # remark, model
+    ("a value the reference does not know", "{model: t_closeness, attribute: illness, t: 0.5, reference: {ulcer: 1}}"),
+    ("more values than there are", "{model: lc_anonymity, attribute: illness, l: 2, c: 0.9, values: {flu: {l: 9}}}"),
+]
+
+
+@pytest.mark.parametrize("model", [c[1] for c in UNPLACEABLE], ids=[c[0] for c in UNPLACEABLE])
+def test_a_row_that_no_group_can_hold_is_refused_at_once(tmp_path: Path, model: str) -> None:
+    schema = patients(tmp_path, "{model: k_anonymity, k: 2}", model)
+    row = {"patient": 1, "age": 31, "home": {"zip": "02139", "ward": "B"}, "sex": "f", "illness": "flu"}
+    payload = json.dumps(row).encode()
+    result = Encoder(schema).encode([payload], np.array([[0, 7]]), np.zeros(1))
+    assert result.rejections == [Rejection(0, Reject.UNPLACEABLE, "illness")]
+    assert len(result.batch) == 0
 
 
 FINE = [

@@ -190,7 +190,11 @@ FAILING = [
     ("a demanding value", "{model: lc_anonymity, attribute: illness, c: 1, values: {flu: {l: 5}}}", "lc_anonymity"),
     ("a share above alpha", "{model: alpha_k, attribute: illness, k: 2, alpha: {flu: 0.3}}", "alpha_k"),
     ("too few people for alpha", "{model: alpha_k, attribute: illness, k: 4, alpha: 1}", "alpha_k"),
-    ("too far", "{model: t_closeness, attribute: illness, t: 0.1, reference: {flu: 1, ulcer: 9}}", "t_closeness"),
+    (
+        "too far",
+        "{model: t_closeness, attribute: illness, t: 0.1, reference: {flu: 1, ulcer: 9, cough: 1, asthma: 1, gastritis: 1}}",
+        "t_closeness",
+    ),
     ("no way to hide", "{model: guarding_node, attribute: illness, p: 0.01}", "guarding_node"),
     ("nothing learned", "{model: t_closeness, attribute: illness, t: 1, estimate: {after: 9}}", "t_closeness"),
 ]

@@ -79,6 +79,12 @@ POLICIES: dict[str, list[Row]] = {
     "t, estimated": [K2, _of("t_closeness", t=0.6, estimate={"after": 8})],
     "t, ordered and estimated": [K3, _of("t_closeness", t=0.3, distance="ordered", estimate={"after": 5})],
     "guarding nodes": [K2, _of("guarding_node", p=0.5)],
+    "guarding nodes and l on one attribute": [K2, _of("guarding_node", p=0.5), _of("l_diversity", l=2)],
+    "guarding nodes and t on one attribute": [
+        K2,
+        _of("guarding_node", p=0.6),
+        _of("t_closeness", t=0.7, reference=EVEN),
+    ],
     "several sensitive attributes": [K2, _of("l_diversity", l=3), _of("l_diversity", "pay", l=2)],
     "different models on different attributes": [
         K3,

@@ -46,20 +46,20 @@ def _holds(model: Row, rows: Sequence[Row], shown: Sequence[Row], seen: Sequence
     if model["model"] == "k_anonymity":
         return people(rows) >= model["k"]
     name = model["attribute"]
-    # What a reader sees counts: values that were raised are judged as they are published.
+    # A guard is judged by what a reader sees; the other models by the true values, of which raised ones tell less.
     told = [row | {name: record[name]} for row, record in zip(rows, shown, strict=True)]
     match model["model"]:
         case "l_diversity":
-            return _diverse(model, holders(told, name))
+            return _diverse(model, holders(rows, name))
         case "lc_anonymity":
-            counts = holders(told, name)
+            counts = holders(rows, name)
             own = model.get("values", {})
-            wanted = max(own.get(value, {"l": model["l"]})["l"] for value in counts)
-            return len(counts) >= wanted and _largest_share(told, name) <= model["c"] + NEAR
+            wanted = max(max(own.get(value, model)["l"], model["l"]) for value in counts)
+            return len(counts) >= wanted and _largest_share(rows, name) <= model["c"] + NEAR
         case "alpha_k":
-            return people(rows) >= model["k"] and _within_alpha(model, told, seen)
+            return people(rows) >= model["k"] and _within_alpha(model, rows, seen)
         case "t_closeness":
-            return _close(model, holders(told, name), seen)
+            return _close(model, holders(rows, name), seen)
         case "guarding_node":
             return all(_breach(row, told, name) <= model["p"] + NEAR for row in rows if row.get("guard"))
     raise AssertionError(f"no definition of {model['model']}")

@@ -96,14 +96,16 @@ def build(
                 built.append(RecursiveL(s, spec.l, spec.c or 1.0))
             case settings.LCAnonymity():
                 demands = codes(i, "values", s, tables.get(i) or _inline(spec.values))
-                built.append(LCAnonymity(s, spec.l, spec.c, {code: d.l for code, d in demands.items()}))
+                tree = columns[s].hierarchy
+                known_values = tree.size if isinstance(tree, Tree) else None
+                built.append(LCAnonymity(s, spec.l, spec.c, {code: d.l for code, d in demands.items()}, known_values))
             case settings.AlphaK(estimate=None):
                 built.append(
                     AlphaK(s, spec.k, _alphas(spec, codes(i, "alpha", s, tables.get(i) or _inline(spec.alpha))))
                 )
             case settings.AlphaK(estimate=settings.RunningEstimate() as estimate):
                 wishes = RunningWishes(s, estimate.after, spec.floor or 1 / spec.k)
-                built.append(AlphaK(s, spec.k, wishes, wishes.learn))
+                built.append(AlphaK(s, spec.k, wishes, wishes.learn, wishes.known))
             case settings.TCloseness(estimate=None):
                 known = codes(i, "reference", s, tables.get(i) or _inline(spec.reference))
                 built.append(TCloseness(s, spec.t, _fixed(known, columns[s]), spec.distance == "ordered"))
@@ -131,6 +133,7 @@ def _fixed(named: Mapping[int, float], column: Column) -> Any:
     order: Iterable[int] = named if column.hierarchy is None else sorted(named)
     codes = np.array(list(order), dtype=np.int64)
     weights = np.array([named[code] for code in codes.tolist()], dtype=np.float64)
+    weights = weights / weights.max()  # first, so that no sum overflows
     known = codes, weights / weights.sum()
     return lambda: known
 

@@ -11,6 +11,7 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy.base import Floats, Ints
@@ -39,6 +40,14 @@ class PrivacyModel(ABC):
     def repair(self, rows: Batch) -> Batch:
         """The rows, with sensitive values raised where that is what the model needs; the same rows if not."""
         return rows
+
+    def ready(self) -> bool:
+        """Whether the model knows what it needs of the whole; until then it holds for no group."""
+        return True
+
+    def impossible(self, rows: Batch) -> npt.NDArray[np.bool_]:
+        """Which rows no group can ever hold, whoever joins them."""
+        return np.zeros(len(rows), dtype=np.bool_)
 
     def observe(self, rows: Batch) -> None:  # noqa: B027 - most models learn nothing
         """See rows that arrive, whether or not they are ever published: for models that learn from the whole."""

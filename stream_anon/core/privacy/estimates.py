@@ -50,6 +50,10 @@ class RunningWishes:
             self._wishes.setdefault(value, Counter())[wish] += 1
         self._seen += len(rows)
 
+    def known(self) -> bool:
+        """Whether enough rows were seen."""
+        return self._seen >= self._after
+
     def protection(self, value: int) -> float:
         """prf: the share of people with the value who want it protected, the undecided counted as half."""
         wishes = self._wishes[value]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core.batch import NO_GUARD, Batch
 from stream_anon.core.hierarchy import Tree
@@ -53,6 +54,12 @@ class GuardingNode(PrivacyModel):
         """The sum of the chances above p."""
         over = self.breach(rows) - self.p
         return float(over[over > SLACK].sum())
+
+    def impossible(self, rows: Batch) -> npt.NDArray[np.bool_]:
+        """Rows whose guard has every leaf below it: everybody would give it away, whatever is told of them."""
+        guard = rows.guard[:, self.column]
+        leaves = self.tree.last[guard] - self.tree.first[guard] + 1
+        return np.asarray((guard != NO_GUARD) & (leaves == self.tree.size) & (self.p < 1 - SLACK))
 
     def _shortfalls(self, chances: Floats, guarded: Ints) -> Floats:
         """The same for many groups at once: (groups, guards) chances, and the rows under each guard."""

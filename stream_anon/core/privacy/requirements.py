@@ -35,18 +35,32 @@ class Requirements:
                 return None
         return found
 
+    def ready(self) -> bool:
+        """Whether every model knows what it needs of the whole; before that nothing may be published."""
+        return all(model.ready() for model in self.models)
+
+    def impossible(self, rows: Batch) -> list[tuple[PrivacyModel, Ints]]:
+        """Rows that no group can ever hold, by the model that forbids them."""
+        found = [(model, np.flatnonzero(model.impossible(rows))) for model in self.models]
+        return [(model, index) for model, index in found if len(index)]
+
     def holds(self, rows: Batch) -> bool:
         """Whether the rows, repaired where a model can, may be published together."""
-        return self.failing(self.repair(rows)) is None
+        return self.failing(rows) is None
 
     def failing(self, rows: Batch) -> PrivacyModel | None:
-        """The first model that forbids publishing exactly these rows."""
-        return next((model for model in self.models if model.shortfall(rows) > 0.0), None)
+        """The first model that forbids publishing these rows, with sensitive values raised where one needs it."""
+        found = self.first_failing(rows, self.repair(rows), np.array([0, len(rows)]))
+        return None if found is None else found[0]
 
-    def first_failing(self, rows: Batch, starts: Ints) -> tuple[PrivacyModel, int] | None:
-        """The first model that forbids one of many groups, and that group."""
+    def first_failing(self, rows: Batch, repaired: Batch, starts: Ints) -> tuple[PrivacyModel, int] | None:
+        """The first model that forbids one of many groups, and that group.
+
+        A model that raises values judges what is published. The others judge the true values: what is published
+        instead of them tells less, and a node beside its own ancestor must not pass for two different values.
+        """
         for model in self.models:
-            short = model.shortfalls(rows, starts) > 0.0
+            short = ~(model.shortfalls(repaired if model in self.repairing else rows, starts) <= 0.0)
             if short.any():
                 return model, int(np.argmax(short))
         return None
@@ -65,12 +79,19 @@ class Requirements:
 
     def gains(self, rows: Batch, candidates: Batch) -> Floats:
         """How much each candidate helps: gains of the models that are not satisfied yet, each relative to its need."""
+        repaired = self.repair(rows)
         total = np.zeros(len(candidates))
         for model in self.models:
-            missing = model.shortfall(rows)
+            view = repaired if model in self.repairing else rows
+            missing = model.shortfall(view)
             if missing > 0.0:
-                total += model.gains(rows, candidates) / missing
+                total += model.gains(view, candidates) / missing
         return total
+
+    def distance(self, rows: Batch) -> float:
+        """How far rows are from satisfying all models, each model's shortfall by its own measure added up."""
+        repaired = self.repair(rows)
+        return sum(model.shortfall(repaired if model in self.repairing else rows) for model in self.models)
 
     def observe(self, rows: Batch) -> None:
         """Show arriving rows to the models that learn."""

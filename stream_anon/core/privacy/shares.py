@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy.base import Floats, Ints
@@ -14,21 +15,36 @@ from stream_anon.core.privacy.base import SLACK, SensitiveModel
 class LCAnonymity(SensitiveModel):
     """At least as many values as the most demanding one present asks for, none with a share above c.
 
-    `demands` maps a value's code to its own l; other values ask for `l`.
+    `demands` maps a value's code to its own l, where that is more than `l`. `known` is how many values there are at
+    all, if that is known.
     """
 
     name = "lc_anonymity"
 
-    def __init__(self, column: int, l: int, c: float, demands: Mapping[int, int] | None = None) -> None:  # noqa: E741
+    def __init__(
+        self,
+        column: int,
+        l: int,  # noqa: E741 - the literature's name
+        c: float,
+        demands: Mapping[int, int] | None = None,
+        known: int | None = None,
+    ) -> None:
         super().__init__(column)
         self.l = l
         self.c = c
-        self.demands = dict(demands or {})
+        self.demands = {code: max(l, demand) for code, demand in (demands or {}).items()}
+        self.known = known
 
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
         """Values still missing, and people who have a too frequent one."""
         wanted = max((self.demands.get(value, self.l) for value in values.tolist()), default=self.l)
         return max(0, wanted - len(values)) + excess(counts, np.full(len(counts), self.c), people)
+
+    def impossible(self, rows: Batch) -> npt.NDArray[np.bool_]:
+        """Rows whose value asks for more different values than there are."""
+        most = self.known if self.known is not None else np.inf
+        codes = rows.sensitive[:, self.column].tolist()
+        return np.array([self.demands.get(code, self.l) > most for code in codes], dtype=np.bool_)
 
 
 class AlphaK(SensitiveModel):
@@ -45,9 +61,11 @@ class AlphaK(SensitiveModel):
         k: int,
         alpha_of: Callable[[int], float | None],
         learn: Callable[[Batch], None] | None = None,
+        ready: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__(column)
         self.k = k
+        self._ready = ready
         self.alpha_of = alpha_of
         self._learn = learn
 
@@ -57,6 +75,10 @@ class AlphaK(SensitiveModel):
         if any(bound is None for bound in bounds):
             return float(self.k + people)
         return max(0, self.k - people) + excess(counts, np.array(bounds, dtype=np.float64), people)
+
+    def ready(self) -> bool:
+        """Whether enough is known of what people ask for."""
+        return self._ready is None or self._ready()
 
     def observe(self, rows: Batch) -> None:
         """Learn what people ask for, if alpha follows from it."""

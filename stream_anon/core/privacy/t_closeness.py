@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy.base import Floats, Ints
@@ -59,7 +60,18 @@ class TCloseness(SensitiveModel):
         if self._reference() is None:
             return 1.0
         over = self.distance(values, counts) - self.t
-        return over if over > SLACK else 0.0
+        return 0.0 if over <= SLACK else over
+
+    def ready(self) -> bool:
+        """Whether the whole's distribution is known."""
+        return self._reference() is not None
+
+    def impossible(self, rows: Batch) -> npt.NDArray[np.bool_]:
+        """Rows with a value that a given reference does not know."""
+        known = self._reference()
+        if known is None or self._learn is not None or self.t >= 1:
+            return super().impossible(rows)
+        return ~np.isin(rows.sensitive[:, self.column], known[0])
 
     def observe(self, rows: Batch) -> None:
         """Learn the whole's distribution, if it is estimated."""
