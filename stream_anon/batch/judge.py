@@ -1,0 +1,57 @@
+"""Says whether rows may be published together, as often as a search asks: by counting where that is enough."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stream_anon.batch.need import Need, need_of, satisfied
+from stream_anon.core.batch import Batch
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.kernels import compiled
+from stream_anon.core.privacy import AlphaK, LCAnonymity
+from stream_anon.core.schema import Schema
+
+
+@compiled
+def satisfied_by(need: Need, index: Ints) -> bool:
+    """Whether these rows have all that is counted."""
+    return satisfied(need, index, 0, len(index))
+
+
+@compiled
+def all_satisfied(need: Need, order: Ints, starts: Ints) -> bool:
+    """Whether each of the consecutive stretches of `order` has all that is counted."""
+    for c in range(len(starts) - 1):
+        if not satisfied(need, order, starts[c], starts[c + 1]):
+            return False
+    return True
+
+
+class Judge:
+    """The requirements of one schema over one table.
+
+    `counted` tells that compiled loops can decide alone; `monotone` that a group which satisfies the policy still does
+    when rows join it. The gate asks again, independently, whatever was answered here.
+    """
+
+    def __init__(self, rows: Batch, schema: Schema) -> None:
+        self._rows = rows
+        self._requirements = schema.requirements
+        self.need, asked = need_of(rows, schema.requirements.models)
+        self.counted = not asked
+        shares = any(isinstance(model, LCAnonymity | AlphaK) for model in schema.requirements.models)
+        self.monotone = self.counted and not shares
+
+    def holds(self, index: Ints) -> bool:
+        """Whether these rows may be published together."""
+        if not satisfied_by(self.need, np.asarray(index, dtype=np.int64)):
+            return False
+        return self.counted or self._requirements.holds(self._rows.take(index))
+
+    def classes_hold(self, order: Ints, starts: Ints) -> bool:
+        """Whether each of the consecutive stretches of `order` may be published."""
+        if not all_satisfied(self.need, order, starts):
+            return False
+        return self.counted or all(
+            self._requirements.holds(self._rows.take(order[a:b])) for a, b in zip(starts[:-1], starts[1:], strict=True)
+        )
