@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from stream_anon.batch.mondrian import Mondrian
 from stream_anon.batch.partitioner import Partitioner, Watch, unwatched
 from stream_anon.batch.support import check
+from stream_anon.batch.sweep import Sweep
 from stream_anon.core.batch import Batch
 from stream_anon.core.group import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
@@ -23,6 +24,7 @@ __all__ = ["ALGORITHMS", "Partition", "Partitioner", "build", "partition"]
 
 ALGORITHMS: dict[str, Callable[[Any, int], Partitioner]] = {
     "mondrian": Mondrian,
+    "sweep": Sweep,
 }
 """Name to factory: settings and seed make a partitioner."""
 

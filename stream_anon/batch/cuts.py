@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from stream_anon.batch.dense import Dense, stretch
-from stream_anon.batch.need import Need, satisfied
+from stream_anon.batch.counting import satisfied
+from stream_anon.batch.need import Need
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import LINEAR, compiled, inner
 

@@ -4,27 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.batch.need import Need, need_of, satisfied
+from stream_anon.batch.counting import all_satisfied, satisfied_by
+from stream_anon.batch.need import need_of
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.kernels import compiled
-from stream_anon.core.privacy import AlphaK, LCAnonymity
+from stream_anon.core.privacy import DistinctL, KAnonymity
 from stream_anon.core.schema import Schema
-
-
-@compiled
-def satisfied_by(need: Need, index: Ints) -> bool:
-    """Whether these rows have all that is counted."""
-    return satisfied(need, index, 0, len(index))
-
-
-@compiled
-def all_satisfied(need: Need, order: Ints, starts: Ints) -> bool:
-    """Whether each of the consecutive stretches of `order` has all that is counted."""
-    for c in range(len(starts) - 1):
-        if not satisfied(need, order, starts[c], starts[c + 1]):
-            return False
-    return True
 
 
 class Judge:
@@ -39,8 +24,7 @@ class Judge:
         self._requirements = schema.requirements
         self.need, asked = need_of(rows, schema.requirements.models)
         self.counted = not asked
-        shares = any(isinstance(model, LCAnonymity | AlphaK) for model in schema.requirements.models)
-        self.monotone = self.counted and not shares
+        self.monotone = all(isinstance(model, KAnonymity | DistinctL) for model in schema.requirements.models)
 
     def holds(self, index: Ints) -> bool:
         """Whether these rows may be published together."""
@@ -48,8 +32,8 @@ class Judge:
             return False
         return self.counted or self._requirements.holds(self._rows.take(index))
 
-    def classes_hold(self, order: Ints, starts: Ints) -> bool:
-        """Whether each of the consecutive stretches of `order` may be published."""
+    def all_hold(self, order: Ints, starts: Ints) -> bool:
+        """Whether each of the consecutive stretches of `order`, from one start to the next, may be published."""
         if not all_satisfied(self.need, order, starts):
             return False
         return self.counted or all(
