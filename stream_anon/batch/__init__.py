@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from stream_anon.batch.guarding import Guarding
+from stream_anon.batch.k_member import KMember
 from stream_anon.batch.mondrian import Mondrian
 from stream_anon.batch.partitioner import Partitioner, Watch, unwatched
 from stream_anon.batch.support import check
@@ -25,6 +27,8 @@ __all__ = ["ALGORITHMS", "Partition", "Partitioner", "build", "partition"]
 ALGORITHMS: dict[str, Callable[[Any, int], Partitioner]] = {
     "mondrian": Mondrian,
     "sweep": Sweep,
+    "k-member": KMember,
+    "guarding": Guarding,
 }
 """Name to factory: settings and seed make a partitioner."""
 

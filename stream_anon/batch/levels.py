@@ -13,13 +13,13 @@ def levels_of(hierarchy: Hierarchy, points: Ints, widths: Sequence[int]) -> Ints
     """(levels, points): the cell of each point at each level; level 0 is the finest, the last one is everything.
 
     A tree is climbed step by step; codes and instants lose their units one after the other; numbers fall into grids
-    of the given widths, in units of their own grid if they have one. A level that joins nothing new is left out.
+    of the given widths, in units of their own grid if they have one. A level equal to the one below is left out.
     """
     cells = [_numbered(row) for row in _cells(hierarchy, points, widths)]
     cells.append(np.zeros(len(points), dtype=np.int64))
     kept = [cells[0]]
     for row in cells[1:]:
-        if row.max() < kept[-1].max():
+        if not np.array_equal(row, kept[-1]):
             kept.append(row)
     return np.stack(kept)
 

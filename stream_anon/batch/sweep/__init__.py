@@ -8,8 +8,9 @@ import numpy as np
 
 from stream_anon.batch.dense import Dense, densify
 from stream_anon.batch.judge import Judge
+from stream_anon.batch.leftovers import members_of, place_leftovers
 from stream_anon.batch.partitioner import Watch, unwatched
-from stream_anon.batch.sweep.classes import Classes, added, empty_classes, join, settle
+from stream_anon.batch.classes import empty_classes, settle
 from stream_anon.batch.sweep.improve import improve
 from stream_anon.batch.sweep.index import index_of
 from stream_anon.batch.sweep.lattice import Lattice, lattice_of
@@ -21,9 +22,6 @@ from stream_anon.policy.batch_settings import SweepSettings
 
 AT_ONCE = 250
 """Vectors walked between two words to the watcher."""
-
-TRIES = 50
-"""Classes tried for a leftover that not every class can take."""
 
 
 class Sweep:
@@ -62,21 +60,13 @@ class Sweep:
             return []
         classes = empty_classes(group, count, dense.width)
         settle(dense, classes, count)
-        _place_leftovers(dense, classes, judge, count)
+        place_leftovers(dense, classes, judge, count)
         if self._settings.rounds and judge.counted:
             index = index_of(lattice, classes, count, rng)
             for _ in range(self._settings.rounds):
                 improve(dense, classes, index, judge.need, self._settings.near, judge.monotone)
         watch(int((group >= 0).sum()))
         return members_of(group)
-
-
-def members_of(group: Ints) -> list[Ints]:
-    """The rows of each class, classes by their first row."""
-    order = np.argsort(group, kind="stable")
-    order = order[group[order] >= 0]
-    parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(order) else []
-    return sorted(parts, key=lambda part: int(part[0]))
 
 
 def _walk(dense: Dense, lattice: Lattice, judge: Judge, watch: Watch) -> tuple[Ints, int]:
@@ -101,32 +91,3 @@ def _walk(dense: Dense, lattice: Lattice, judge: Judge, watch: Watch) -> tuple[I
             state[0] = compact(left, int(state[0]), group)
         watch(n - int(state[0]))
     return group, int(state[1])
-
-
-def _place_leftovers(dense: Dense, classes: Classes, judge: Judge, count: int) -> None:
-    """Each leftover joins the cheapest class that can take it; again and again, for others may have made room."""
-    cost, left, members = np.empty(count), np.flatnonzero(classes.group < 0), {}
-    if not judge.monotone:
-        members = dict(enumerate(np.split(*_by_class(classes.group))))
-    while len(left):
-        for row in left.tolist():
-            added(dense, classes, row, cost)
-            if judge.monotone:
-                join(dense, classes, row, int(np.argmin(cost)))
-                continue
-            for c in np.argsort(cost, kind="stable")[:TRIES].tolist():
-                union = np.append(members[c], row)
-                if judge.holds(union):
-                    members[c] = union
-                    join(dense, classes, row, c)
-                    break
-        still = left[classes.group[left] < 0]
-        if len(still) == len(left):
-            return
-        left = still
-
-
-def _by_class(group: Ints) -> tuple[Ints, Ints]:
-    order = np.argsort(group, kind="stable")
-    order = order[group[order] >= 0]
-    return order, np.flatnonzero(np.diff(group[order])) + 1

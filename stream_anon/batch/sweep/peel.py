@@ -5,7 +5,7 @@ from __future__ import annotations
 from stream_anon.batch.counting import satisfied
 from stream_anon.batch.dense import Dense, box_price
 from stream_anon.batch.need import Need
-from stream_anon.batch.sweep.classes import Classes, clear, drop, put, tighten, unlink, widen
+from stream_anon.batch.classes import Classes, clear, drop, put, tighten, unlink, widen
 from stream_anon.batch.sweep.index import HUGE, Index, nearest
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.kernels import inner

@@ -7,7 +7,7 @@ import numpy as np
 from stream_anon.batch.counting import satisfied
 from stream_anon.batch.dense import Dense, box_price, stretch
 from stream_anon.batch.need import Need
-from stream_anon.batch.sweep.classes import Classes, clear, drop, put, widen
+from stream_anon.batch.classes import Classes, clear, drop, put, widen
 from stream_anon.batch.sweep.index import HUGE, REACH, Index, bucket_of
 from stream_anon.batch.sweep.peel import LITTLE
 from stream_anon.core.hierarchy import Floats, Ints
