@@ -11,6 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from stream_anon.batch.guarding import Guarding
 from stream_anon.batch.k_member import KMember
+from stream_anon.batch.l_clustering import LClustering
+from stream_anon.batch.l_incognito import LIncognito
+from stream_anon.batch.lc_clustering import LCClustering
 from stream_anon.batch.mondrian import Mondrian
 from stream_anon.batch.partitioner import Partitioner, Watch, unwatched
 from stream_anon.batch.support import check
@@ -27,6 +30,9 @@ __all__ = ["ALGORITHMS", "Partition", "Partitioner", "build", "partition"]
 ALGORITHMS: dict[str, Callable[[Any, int], Partitioner]] = {
     "mondrian": Mondrian,
     "sweep": Sweep,
+    "l-clustering": LClustering,
+    "l-incognito": LIncognito,
+    "lc-clustering": LCClustering,
     "k-member": KMember,
     "guarding": Guarding,
 }

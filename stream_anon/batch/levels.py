@@ -9,19 +9,23 @@ import numpy as np
 from stream_anon.core.hierarchy import Floats, Hierarchy, Ints, Kind, Tree
 
 
-def levels_of(hierarchy: Hierarchy, points: Ints, widths: Sequence[int]) -> Ints:
-    """(levels, points): the cell of each point at each level; level 0 is the finest, the last one is everything.
+def levels_of(hierarchy: Hierarchy, points: Ints, widths: Sequence[int]) -> tuple[Ints, Floats]:
+    """(levels, points): the cell of each point at each level, and how many positions that cell stands for.
 
-    A tree is climbed step by step; codes and instants lose their units one after the other; numbers fall into grids
-    of the given widths, in units of their own grid if they have one. A level equal to the one below is left out.
+    Level 0 is the finest, the last one is everything. A tree is climbed step by step; codes and instants lose their
+    units one after the other; numbers fall into grids of the given widths, in units of their own grid if they have
+    one. A level equal to the one below is left out.
     """
-    cells = [_numbered(row) for row in _cells(hierarchy, points, widths)]
+    cells, sizes = _cells(hierarchy, points, widths)
+    whole = max(float(points[-1] - points[0] + 1), *(float(size.max()) for size in sizes))
     cells.append(np.zeros(len(points), dtype=np.int64))
-    kept = [cells[0]]
-    for row in cells[1:]:
-        if not np.array_equal(row, kept[-1]):
-            kept.append(row)
-    return np.stack(kept)
+    sizes.append(np.full(len(points), whole))
+    numbered = [np.unique(row, return_inverse=True)[1].astype(np.int64) for row in cells]
+    kept = [0]
+    for level in range(1, len(numbered)):
+        if not np.array_equal(numbered[level], numbered[kept[-1]]):
+            kept.append(level)
+    return np.stack([numbered[level] for level in kept]), np.stack([sizes[level] for level in kept])
 
 
 def cell_loss(hierarchy: Hierarchy, points: Ints, cells: Ints) -> Floats:
@@ -44,29 +48,25 @@ def geometric(points: Ints, steps: int) -> list[int]:
     >>> geometric(np.array([17, 90]), 8)
     [1, 2, 3, 6, 12, 21, 40, 73]
     """
-    return np.unique(np.round(np.geomspace(1, max(int(points[-1] - points[0]), 1), steps)).astype(np.int64)).tolist()
+    widest = max(int(points[-1] - points[0]), 1)
+    return [int(width) for width in np.unique(np.round(np.geomspace(1, widest, steps)))]
 
 
-def _cells(hierarchy: Hierarchy, points: Ints, widths: Sequence[int]) -> list[Ints]:
+def _cells(hierarchy: Hierarchy, points: Ints, widths: Sequence[int]) -> tuple[list[Ints], list[Floats]]:
     if isinstance(hierarchy, Tree):
         rows, node = [points], points
         while len(np.unique(node)) > 1:
             above = hierarchy.parent[node]
             node = np.where(above >= 0, above, node)
             rows.append(node)
-        return rows
+        return rows, [(hierarchy.last[node] - hierarchy.first[node] + 1).astype(np.float64) for node in rows]
     table = hierarchy.cost_table()
     inside = points < table.highest if table.highest else np.ones(len(points), dtype=bool)
-    units = list(table.units)
+    units, base = list(table.units), 0
     if is_number(hierarchy):
         units = [unit for unit in units if unit > 1] or [1]
         base = int(points[inside].min()) if inside.any() and units == [1] else 0
         units += [width * units[-1] for width in widths if width > 1]
-    else:
-        base = 0
     # What is missing or unknown stays a value of its own at every level but the last.
-    return [np.where(inside, (points - base) // unit, -1 - points) for unit in units]
-
-
-def _numbered(cells: Ints) -> Ints:
-    return np.unique(cells, return_inverse=True)[1].astype(np.int64)
+    cells = [np.where(inside, (points - base) // unit, -1 - points) for unit in units]
+    return cells, [np.where(inside, float(unit), 1.0) for unit in units]

@@ -49,9 +49,13 @@ class LClusteringSettings(Settings):
 
 
 class LIncognitoSettings(Settings):
-    """Full-domain generalization. Numbers without a grid of their own are tried at widths of `widths` positions."""
+    """Full-domain generalization. Numbers without a grid of their own are tried at widths of `widths` positions.
+
+    The best level vector is the one that loses least as published (`ncp`), or least in bits (`entropy`).
+    """
 
     name: Literal["l-incognito"] = "l-incognito"
+    measure: Literal["ncp", "entropy"] = "ncp"
     widths: list[int] = Field(default=[1, 5, 10, 20, 40])
 
 

@@ -39,7 +39,7 @@ def lattice_of(
     losses: list[Floats] = []
     for q, hierarchy in enumerate(hierarchies):
         points = dense.points(q)
-        cells = levels_of(hierarchy, points, geometric(points, settings.steps))
+        cells, _ = levels_of(hierarchy, points, geometric(points, settings.steps))
         present = np.bincount(dense.code[:, q], minlength=len(points)) / len(dense.code)
         share = float(dense.weight[q]) * (settings.gentle if is_number(hierarchy) else 1.0)
         losses.append(np.array([share * float(cell_loss(hierarchy, points, row) @ present) for row in cells]))
