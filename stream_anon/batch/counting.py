@@ -41,10 +41,10 @@ def satisfied(need: Need, rows: Ints, start: int, stop: int) -> bool:
             value = need.value[m, rows[r]]
             if need.seen[value] != stamp:
                 need.seen[value] = stamp
-                need.count[value] = 0
+                need.tally[value] = 0
                 different += 1
                 wanted = max(wanted, need.demand[value])
-            need.count[value] += 1
+            need.tally[value] += 1
             total += 1
         if different < wanted or not _fits(need, m, rows, start, stop, stamp, people, total):
             return False
@@ -60,7 +60,7 @@ def _fits(need: Need, m: int, rows: Ints, start: int, stop: int, stamp: int, peo
         if need.seen[value] != stamp:
             continue
         need.seen[value] = -stamp
-        count = need.count[value]
+        count = need.tally[value]
         if kind == SHARES:
             if count > need.share[value] * people + SLACK * people:
                 return False
@@ -75,9 +75,9 @@ def _fits(need: Need, m: int, rows: Ints, start: int, stop: int, stamp: int, peo
     if kind == SHARES:
         return True
     if kind == EQUAL:
-        return distance <= need.limit[m] + SLACK
+        return bool(distance <= need.limit[m] + SLACK)
     if kind == RECURSIVE:
-        return largest - need.limit[m] * _tail(need, m, rows, start, stop, stamp, total) < -SLACK
+        return bool(largest - need.limit[m] * _tail(need, m, rows, start, stop, stamp, total) < -SLACK)
     return entropy >= math.log(need.least[m]) - SLACK
 
 
@@ -88,11 +88,11 @@ def _tail(need: Need, m: int, rows: Ints, start: int, stop: int, stamp: int, tot
         most = -1
         for r in range(start, stop):
             value = need.value[m, rows[r]]
-            if need.seen[value] == -stamp and (most < 0 or need.count[value] > need.count[most]):
+            if need.seen[value] == -stamp and (most < 0 or need.tally[value] > need.tally[most]):
                 most = value
         if most >= 0:
             need.seen[most] = 0
-            total -= need.count[most]
+            total -= need.tally[most]
     return total
 
 
@@ -105,7 +105,7 @@ def satisfied_by(need: Need, index: Ints) -> bool:
 @compiled
 def all_satisfied(need: Need, order: Ints, starts: Ints) -> bool:
     """Whether each of the consecutive stretches of `order` has all that is counted."""
-    for c in range(len(starts) - 1):
+    for c in range(len(starts) - 1):  # noqa: SIM110 - compiled, a loop is faster than a generator
         if not satisfied(need, order, starts[c], starts[c + 1]):
             return False
     return True

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.batch.dense import Dense, stretch
 from stream_anon.batch.counting import satisfied
+from stream_anon.batch.dense import Dense, stretch
 from stream_anon.batch.need import Need
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import LINEAR, compiled, inner
@@ -42,9 +42,7 @@ def _nested(dense: Dense, q: int, low: int, high: int) -> bool:
 
 
 @compiled
-def cut(
-    dense: Dense, rows: Ints, start: int, stop: int, q: int, relaxed: bool, by_tree: bool, spare: Ints
-) -> int:
+def cut(dense: Dense, rows: Ints, start: int, stop: int, q: int, relaxed: bool, by_tree: bool, spare: Ints) -> int:
     """Put the rows on their sides of the cut of column q; the place where the right side starts, `NO_CUT` if none.
 
     The left side has the values up to the lower median; if that is all of them, those below it. By tree, the border is
@@ -109,8 +107,17 @@ def _nearest_border(dense: Dense, q: int, low: int, high: int, tally: Ints, size
 
 @compiled
 def divide(
-    dense: Dense, need: Need, rows: Ints, todo: Ints, stack: Ints, done: Ints,
-    order: Ints, widest: bool, relaxed: bool, by_tree: bool, limit: int,
+    dense: Dense,
+    need: Need,
+    rows: Ints,
+    todo: Ints,
+    stack: Ints,
+    done: Ints,
+    order: Ints,
+    widest: bool,
+    relaxed: bool,
+    by_tree: bool,
+    limit: int,
 ) -> tuple[int, int]:
     """Cut the stretches on the stack until none can be cut, or `limit` of them were looked at.
 

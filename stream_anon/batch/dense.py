@@ -16,7 +16,8 @@ TABLE_LIMIT = 512
 
 
 class Dense(NamedTuple):
-    """Column q of a row holds `code[row, q]`, which stands for position `point[first[q] + code]`.
+    """Column q of a row holds `code[row, q]`, which stands for position `point[first[q] + code]`; there are
+    `kinds[q]` of them.
 
     A column with few values has all its prices, weighted, in `table` from `start[q]` on, `size[q]` to a line; another
     has `size[q] == 0` and is priced from its position.
@@ -25,7 +26,7 @@ class Dense(NamedTuple):
     code: Ints
     point: Ints
     first: Ints
-    count: Ints
+    kinds: Ints
     table: Floats
     start: Ints
     size: Ints
@@ -40,7 +41,7 @@ class Dense(NamedTuple):
 
     def points(self, q: int) -> Ints:
         """The positions that occur in column q, ascending."""
-        return self.point[self.first[q] : self.first[q] + self.count[q]]
+        return self.point[self.first[q] : self.first[q] + self.kinds[q]]
 
 
 def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[Dense, Ints]:
@@ -74,7 +75,7 @@ def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[
         code=code,
         point=np.concatenate(points),
         first=np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64),
-        count=count,
+        kinds=count,
         table=np.concatenate(tables),
         start=np.array(start, dtype=np.int64),
         size=np.array(size, dtype=np.int64),
@@ -107,9 +108,7 @@ def stretch(dense: Dense, q: int, low: int, high: int) -> float:
     if dense.size[q]:
         return float(dense.table[dense.start[q] + low * dense.size[q] + high])
     at = dense.first[q]
-    return float(
-        dense.weight[q] * price(dense.facts, dense.values, q, dense.point[at + low], dense.point[at + high])
-    )
+    return float(dense.weight[q] * price(dense.facts, dense.values, q, dense.point[at + low], dense.point[at + high]))
 
 
 @inner

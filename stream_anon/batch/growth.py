@@ -15,13 +15,13 @@ def fill_costs(dense: Dense, low: Ints, high: Ints, cost: Floats) -> None:
     """What the box would cost in each column if it had to hold each of the column's values."""
     for q in range(len(low)):
         first = dense.first[q]
-        for code in range(dense.count[q]):
+        for code in range(dense.kinds[q]):
             cost[first + code] = stretch(dense, q, min(low[q], code), max(high[q], code))
 
 
 @inner
 def cheapest(dense: Dense, cost: Floats, left: Ints, start: int, stop: int, person: Ints, inside: Ints) -> int:
-    """The place in `left[start:stop]` of the row that costs least, of somebody not yet `inside`; -1 if there is none."""
+    """The place in `left[start:stop]` of the cheapest row of somebody not yet `inside`; -1 if there is none."""
     best, found = np.inf, -1
     for a in range(start, stop):
         row, total = left[a], 0.0

@@ -1,4 +1,4 @@
-"""Guarding nodes in batch: groups by quasi-identifiers first, then sensitive values raised until nobody's is guessed."""
+"""Guarding nodes in batch: groups by quasi-identifiers, then sensitive values raised until nobody's is guessed."""
 
 from __future__ import annotations
 
@@ -83,8 +83,6 @@ def sensitive_losses(groups: Sequence[Group], schema: Schema) -> dict[str, float
         if isinstance(column.hierarchy, Tree):
             nodes = np.concatenate([group.shown[:, s] for group in groups]) if groups else np.empty(0, dtype=np.int64)
             kinds, counts = np.unique(nodes, return_counts=True)
-            total = sum(
-                sensitive_loss(column.hierarchy, int(v)) * int(c) for v, c in zip(kinds, counts, strict=True)
-            )
+            total = sum(sensitive_loss(column.hierarchy, int(v)) * int(c) for v, c in zip(kinds, counts, strict=True))
             found[column.name] = total / max(len(nodes), 1)
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from stream_anon.batch.counting import all_satisfied, satisfied_by
@@ -37,5 +39,5 @@ class Judge:
         if not all_satisfied(self.need, order, starts):
             return False
         return self.counted or all(
-            self._requirements.holds(self._rows.take(order[a:b])) for a, b in zip(starts[:-1], starts[1:], strict=True)
+            self._requirements.holds(self._rows.take(order[a:b])) for a, b in pairwise(starts.tolist())
         )

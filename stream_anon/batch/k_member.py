@@ -22,8 +22,8 @@ class KMember:
     """Clusters of the nearest (Byun, Kamra, Bertino and Li, 2007); the work grows with the square of the rows.
 
     Start with the row farthest from the last one; add the row that costs the cluster least until it has k people; where
-    the policy asks for more than people, go on with the cheapest row that brings the cluster nearer to it. Rows that are
-    left when no further cluster can be made join the cluster they cost least.
+    the policy asks for more than people, go on with the cheapest row that brings the cluster nearer to it. Rows left
+    when no further cluster can be made join the cluster they cost least.
 
     >>> from stream_anon.batch.example import ages
     >>> rows, schema = ages([20, 70, 21, 71, 22, 99], k=3)

@@ -110,7 +110,7 @@ def _without(items: tuple[int, ...], i: int) -> tuple[int, ...]:
 
 
 def _below(node: Node) -> Iterable[Node]:
-    return (node[:i] + (level - 1,) + node[i + 1 :] for i, level in enumerate(node) if level)
+    return ((*node[:i], level - 1, *node[i + 1 :]) for i, level in enumerate(node) if level)
 
 
 def _passes(judge: Judge, columns: list[Column], node: Node) -> bool:

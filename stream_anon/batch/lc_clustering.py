@@ -91,9 +91,7 @@ class LCClustering:
         return found
 
 
-def _fill(
-    dense: Dense, seed: int, others: list[Ints], wanted: int, k: int, person: Ints, inside: Ints
-) -> Ints:
+def _fill(dense: Dense, seed: int, others: list[Ints], wanted: int, k: int, person: Ints, inside: Ints) -> Ints:
     """The seed with the cheapest row of one bucket after the other; round again if more people are needed."""
     members, low, high = [seed], dense.code[seed].copy(), dense.code[seed].copy()
     if len(person):

@@ -34,7 +34,7 @@ class Need(NamedTuple):
     Requirement m concerns the codes `value[m, row]`, from `first[m]` to `first[m + 1]`, which no other one uses. It
     asks for `least[m]` different ones, and for as many as the `demand` of each code present says. `share` is per code
     the largest share of the people that may have it, or its share in the whole table for t-closeness. `limit` is c, or
-    t. `person` and `pair` (person and value together) are empty if every row is another person's. `seen`, `count` and
+    t. `person` and `pair` (person and value together) are empty if every row is another person's. `seen`, `tally` and
     `stamp` are marks of the last question: a question costs no clearing.
     """
 
@@ -50,7 +50,7 @@ class Need(NamedTuple):
     demand: Ints
     share: Floats
     seen: Ints
-    count: Ints
+    tally: Ints
     stamp: Ints
 
 
@@ -102,7 +102,7 @@ def need_of(rows: Batch, models: tuple[PrivacyModel, ...]) -> tuple[Need, list[P
         demand=np.array(demand, dtype=np.int64),
         share=np.array(share, dtype=np.float64),
         seen=np.zeros(max(marks, 1), dtype=np.int64),
-        count=np.zeros(max(first[-1], 1), dtype=np.int64),
+        tally=np.zeros(max(first[-1], 1), dtype=np.int64),
         stamp=np.zeros(1, dtype=np.int64),
     )
     return need, [model for model, rule in rules if rule is None]

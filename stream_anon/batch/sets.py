@@ -17,13 +17,14 @@ class Table(NamedTuple):
     """Rows by dense codes; column q stands for positions `point[first[q] + code]`.
 
     An ordered column becomes an interval of codes; of another the set of its codes is kept in `words[q]` words, from
-    `word[q]` on. `gain` is the weighted uncertainty of 1, 2, ... values of a set column, from `first[q]` on.
+    `word[q]` on. `known` is the weighted uncertainty of 1, 2, ... values of a set, from `first[q]` on; there are `kinds[q]`
+    values.
     """
 
     code: Ints
     point: Floats
     first: Ints
-    count: Ints
+    kinds: Ints
     ordered: Ints
     weight: Floats
     entropy: bool
@@ -60,7 +61,7 @@ def table_of(qi: Ints, ordered: list[bool], weights: Floats, entropy: bool) -> T
         code=code,
         point=np.concatenate(points),
         first=first,
-        count=count,
+        kinds=count,
         ordered=np.array(ordered, dtype=np.int64),
         weight=np.asarray(weights, dtype=np.float64),
         entropy=entropy,
@@ -190,12 +191,10 @@ def fill_costs(table: Table, groups: Groups, g: int, cost: Floats) -> None:
     for q in range(table.code.shape[1]):
         first = table.first[q]
         if table.ordered[q]:
-            for code in range(table.count[q]):
-                cost[first + code] = interval_loss(
-                    table, q, min(groups.low[g, q], code), max(groups.high[g, q], code)
-                )
+            for code in range(table.kinds[q]):
+                cost[first + code] = interval_loss(table, q, min(groups.low[g, q], code), max(groups.high[g, q], code))
         else:
             size = _members(table, groups, g, q)
-            for code in range(table.count[q]):
+            for code in range(table.kinds[q]):
                 there = groups.mask[g, table.word[q] + code // WORD] >> (code % WORD) & 1
                 cost[first + code] = set_loss(table, q, size + 1 - there)

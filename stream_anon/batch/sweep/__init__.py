@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from stream_anon.batch.classes import empty_classes, settle
 from stream_anon.batch.dense import Dense, densify
 from stream_anon.batch.judge import Judge
 from stream_anon.batch.leftovers import members_of, place_leftovers
 from stream_anon.batch.partitioner import Watch, unwatched
-from stream_anon.batch.classes import empty_classes, settle
 from stream_anon.batch.sweep.improve import improve
 from stream_anon.batch.sweep.index import index_of
 from stream_anon.batch.sweep.lattice import Lattice, lattice_of

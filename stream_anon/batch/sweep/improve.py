@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from stream_anon.batch.classes import Classes
 from stream_anon.batch.dense import Dense
 from stream_anon.batch.need import Need
-from stream_anon.batch.classes import Classes
 from stream_anon.batch.sweep.index import Index, reindex
 from stream_anon.batch.sweep.peel import peel
 from stream_anon.batch.sweep.recut import POOL, recut

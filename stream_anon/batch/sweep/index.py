@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_anon.batch.dense import Dense, stretch
 from stream_anon.batch.classes import Classes
+from stream_anon.batch.dense import Dense, stretch
 from stream_anon.batch.sweep.lattice import Lattice
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.kernels import compiled, inner
@@ -38,7 +38,7 @@ def index_of(lattice: Lattice, classes: Classes, count: int, rng: np.random.Gene
     pick = rng.permutation(count)[:SAMPLE]
     low, high, scale = classes.low[pick], classes.high[pick], max(1.0, count / SAMPLE)
     at = lattice.depth - 1
-    chain, parent = [lattice.base + at * lattice.count], np.zeros(len(low), dtype=np.int64)
+    chain, parent = [lattice.base + at * lattice.kinds], np.zeros(len(low), dtype=np.int64)
     while len(chain) < GRAINS and len(low) > 1:
         now = _scanned(parent)
         best, choice = now * 0.95, None
@@ -56,7 +56,7 @@ def index_of(lattice: Lattice, classes: Classes, count: int, rng: np.random.Gene
         inside, cell = _inside(lattice, q, level, low, high)
         at = at.copy()
         at[q] = level
-        chain.append(lattice.base + at * lattice.count)
+        chain.append(lattice.base + at * lattice.kinds)
         parent, low, high = (parent + cell)[inside], low[inside], high[inside]
     buckets = 1 << int(2 * len(classes.size)).bit_length()
     return Index(
@@ -72,7 +72,7 @@ def _scanned(bucket: Ints) -> float:
 
 
 def _inside(lattice: Lattice, q: int, level: int, low: Ints, high: Ints) -> tuple[Ints, Ints]:
-    base = lattice.base[q] + level * lattice.count[q]
+    base = lattice.base[q] + level * lattice.kinds[q]
     cell = lattice.name[base + low[:, q]]
     return cell == lattice.name[base + high[:, q]], cell
 

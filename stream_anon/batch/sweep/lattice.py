@@ -18,7 +18,7 @@ NAMES = 2**56
 
 
 class Lattice(NamedTuple):
-    """Code c of column q lies, at level h, in the cell called `name[base[q] + h * count[q] + c]`.
+    """Code c of column q lies, at level h, in the cell called `name[base[q] + h * kinds[q] + c]`.
 
     A row's class under a vector is the sum of its cells' names. Names are random, so two classes are taken for one
     with a chance of 2^-50 or so, and that does no harm: what is joined is judged and priced as it is.
@@ -26,7 +26,7 @@ class Lattice(NamedTuple):
 
     name: Ints
     base: Ints
-    count: Ints
+    kinds: Ints
     depth: Ints
     vectors: Ints
 
@@ -50,7 +50,7 @@ def lattice_of(
     return Lattice(
         name=np.concatenate(names).astype(np.int64),
         base=np.array(base, dtype=np.int64),
-        count=dense.count,
+        kinds=dense.kinds,
         depth=np.array(depth, dtype=np.int64),
         vectors=_vectors(losses, settings.most, rng),
     )

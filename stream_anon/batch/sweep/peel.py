@@ -1,11 +1,11 @@
-"""Improvement by leaving: rows at one end of a class, or all of them, move to classes where they cost less, compiled."""
+"""Improvement by leaving: rows at one end of a class, or all, move to where they cost less, compiled."""
 
 from __future__ import annotations
 
+from stream_anon.batch.classes import Classes, clear, drop, put, tighten, unlink, widen
 from stream_anon.batch.counting import satisfied
 from stream_anon.batch.dense import Dense, box_price
 from stream_anon.batch.need import Need
-from stream_anon.batch.classes import Classes, clear, drop, put, tighten, unlink, widen
 from stream_anon.batch.sweep.index import HUGE, Index, nearest
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.kernels import inner

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from stream_anon.batch.classes import Classes, clear, drop, put, widen
 from stream_anon.batch.counting import satisfied
 from stream_anon.batch.dense import Dense, box_price, stretch
 from stream_anon.batch.need import Need
-from stream_anon.batch.classes import Classes, clear, drop, put, widen
 from stream_anon.batch.sweep.index import HUGE, REACH, Index, bucket_of
 from stream_anon.batch.sweep.peel import LITTLE
 from stream_anon.core.hierarchy import Floats, Ints
@@ -45,11 +45,7 @@ def best_cut(
             if count - r < need.rows or not border:
                 continue
             both = left_loss[r - 1] * r + loss * (count - r)
-            if (
-                both < best
-                and satisfied(need, sorted_rows, 0, r)
-                and satisfied(need, sorted_rows, r, count)
-            ):
+            if both < best and satisfied(need, sorted_rows, 0, r) and satisfied(need, sorted_rows, r, count):
                 best, column, code = both, q, dense.code[sorted_rows[r], q]
     return best, column, code
 

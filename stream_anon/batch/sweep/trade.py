@@ -1,11 +1,11 @@
-"""Improvement by exchange: rows at one end leave a class that cannot spare them, spare rows of others come, compiled."""
+"""Improvement by exchange: rows leave a class that cannot spare them, and spare rows of others come, compiled."""
 
 from __future__ import annotations
 
+from stream_anon.batch.classes import Classes, clear, put, tighten, unlink, widen
 from stream_anon.batch.counting import satisfied
 from stream_anon.batch.dense import Dense, box_price, stretch
 from stream_anon.batch.need import Need
-from stream_anon.batch.classes import Classes, clear, put, tighten, unlink, widen
 from stream_anon.batch.sweep.index import HUGE, REACH, Index, bucket_of, nearest
 from stream_anon.batch.sweep.peel import LITTLE
 from stream_anon.core.hierarchy import Ints
@@ -17,7 +17,7 @@ def _spare(
     dense: Dense, classes: Classes, index: Index, need: Need, c: int, size: int,
     low: Ints, high: Ints, given: Ints, point: int, best: float,
 ) -> int:  # fmt: skip
-    """The row of another, larger class that costs least in the box; a row that leaves saves its class at least its loss.
+    """The row of another, larger class that costs least in the box; by leaving it saves at least its class's loss.
 
     Rows already promised have a negative class.
     """

@@ -44,7 +44,7 @@ def candidates(
     mask, found, stamp = width - 1, 0, vector + 1
     base = np.empty(len(lattice.base), dtype=np.int64)
     for q in range(len(base)):
-        base[q] = lattice.base[q] + lattice.vectors[vector, q] * lattice.count[q]
+        base[q] = lattice.base[q] + lattice.vectors[vector, q] * lattice.kinds[q]
     for a in range(count):
         name = class_name(dense, lattice, base, left[a])
         slot = slot_of(name, mask)

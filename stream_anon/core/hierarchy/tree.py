@@ -110,7 +110,7 @@ class Tree:
         height = np.zeros(len(self.labels))
         for v, above in enumerate(self.parent[:-1].tolist()):  # parents have larger numbers than their children
             height[above] = max(height[above], height[v] + 1)
-        return height / max(height[-1], 1.0)
+        return np.asarray(height / max(float(height[-1]), 1.0))
 
     def _climb(self) -> Floats:
         """Row j, column i: the dearest common parent of neighbours among leaves i .. i + 2^j.
