@@ -17,8 +17,8 @@ class Table(NamedTuple):
     """Rows by dense codes; column q stands for positions `point[first[q] + code]`.
 
     An ordered column becomes an interval of codes; of another the set of its codes is kept in `words[q]` words, from
-    `word[q]` on. `known` is the weighted uncertainty of 1, 2, ... values of a set, from `first[q]` on; there are `kinds[q]`
-    values.
+    `word[q]` on. `known` is the weighted uncertainty of 1, 2, ... values of a set, from `first[q]` on. Column q has
+    `kinds[q]` values.
     """
 
     code: Ints

@@ -50,7 +50,7 @@ CASES = list(itertools.product(ALGORITHMS, MODELS))
 
 
 def prepared(
-    folder: Path, model: str, count: int = 160, seed: int = 0, persons: int | None = 60
+    folder: Path, model: str, count: int = 160, seed: int = 0, persons: int | None = 400
 ) -> tuple[Batch, Schema]:
     schema = schema_of(folder, ATTRIBUTES, MODELS[model], subject="who")
     return rows_of(schema, people(count, seed, persons)), schema
