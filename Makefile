@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?=
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench soak clean
 
 demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
@@ -18,8 +18,13 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# DATA: a folder with adult.csv and hierarchies/; without it a synthetic table serves.
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/encode.py --json $(if $(DATA),--data $(DATA))
+	$(BIN)/python benchmarks/stream.py --json $(if $(DATA),--data $(DATA))
+
+soak: $(VENV)/.test
+	$(BIN)/python benchmarks/soak.py --json
 
 clean:
 	rm -rf $(VENV)

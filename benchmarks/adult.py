@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -15,7 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from stream_anon.core.schema import Schema
-from stream_anon.policy import load
+from stream_anon.policy import LoadedPolicy, load
 
 QUASI = ("age", "workclass", "education", "marital-status", "race", "sex", "native-country")
 SENSITIVE = "occupation"
@@ -48,14 +50,34 @@ class Table:
         return [json.dumps(row).encode() for row in self.rows]
 
 
-def table(folder: Path | None, k: int = 5, limit: int | None = None, seed: int = 7) -> Table:
+@dataclass(frozen=True)
+class Source:
+    """Rows, and the policy from which schemas for them are made."""
+
+    name: str
+    rows: list[Row]
+    loaded: LoadedPolicy
+
+    def schema(self, **changes: object) -> Schema:
+        """The policy's schema, with other settings in place of its own."""
+        policy = self.loaded.policy.model_copy(update=changes)
+        return Schema.compile(replace(self.loaded, policy=policy))
+
+
+@contextmanager
+def source(folder: Path | None, k: int = 5, limit: int | None = None, seed: int = 7) -> Iterator[Source]:
     """Adult from the folder, or a synthetic table; the first `limit` rows of it."""
     with TemporaryDirectory() as made:
         place = Path(made)
         rows = _read(folder, place) if folder else _make(place, limit or 30_162, seed)
         (place / "policy.yaml").write_text(_policy(k), encoding="utf-8")
-        schema = Schema.compile(load(place / "policy.yaml", {}))
-    return Table("adult" if folder else "synthetic", rows[:limit], schema)
+        yield Source("adult" if folder else "synthetic", rows[:limit], load(place / "policy.yaml", {}))
+
+
+def table(folder: Path | None, k: int = 5, limit: int | None = None, seed: int = 7) -> Table:
+    """The same with the schema of the policy as it is."""
+    with source(folder, k, limit, seed) as found:
+        return Table(found.name, found.rows, found.schema())
 
 
 def _policy(k: int) -> str:

@@ -63,7 +63,7 @@ def _closing(name: str, policy: Path, data: Path | None, found: list[Diagnostic]
     ok = f"{name}: ok" + (f", {_count(remarks, 'warning')}" if remarks else "")
     if data is None:
         return f"{ok} — next: stream-anon check {policy} --data SAMPLE"
-    return f"{ok} — next: stream-anon preview {data} --policy {policy}"
+    return f"{ok} — next: stream-anon pipe --policy {policy} < {data}"
 
 
 def _count(number: int, word: str) -> str:

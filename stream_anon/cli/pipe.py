@@ -134,8 +134,9 @@ def _result(pipeline: Pipeline) -> dict[str, Any]:
 def _summary(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> Iterator[str]:
     tally = pipeline.tally
     codes = ", ".join(f"{count:,} {code}" for code, count in sorted(tally.rejected.items()))
+    groups = _count(tally.groups.total(), "group")
     yield (
-        f"{_count(tally.consumed, 'record')} in: {tally.published:,} published in {_count(tally.groups.total(), 'group')}, "
+        f"{_count(tally.consumed, 'record')} in: {tally.published:,} published in {groups}, "
         f"{tally.suppressed:,} suppressed, {tally.rejected.total():,} rejected" + (f" ({codes})" if codes else "")
     )
     if tally.published:

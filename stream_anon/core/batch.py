@@ -50,8 +50,12 @@ class Batch:
 
     def take(self, index: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice | Sequence[int]) -> Batch:
         """The rows at `index`, in its order."""
-        chosen = np.asarray(index, dtype=np.intp) if isinstance(index, Sequence) else index
+        chosen = index if isinstance(index, slice | np.ndarray) else np.asarray(index, dtype=np.intp)
         return Batch(*[getattr(self, name)[chosen] for name in _COLUMNS])
+
+    def identities(self) -> Ints:
+        """One number per row that no other record has."""
+        return identities(self.ref)
 
     def with_sensitive(self, sensitive: Ints) -> Batch:
         """The same rows with other codes in their sensitive columns: values raised to ancestors."""
@@ -63,6 +67,11 @@ class Batch:
         if len(batches) == 1:
             return batches[0]
         return Batch(*[np.concatenate([getattr(b, name) for b in batches]) for name in _COLUMNS])
+
+
+def identities(ref: Ints) -> Ints:
+    """One number per ref (n, 2): a partition holds fewer than 2^48 records."""
+    return np.asarray(ref[:, 0] * np.int64(1 << 48) + ref[:, 1])
 
 
 _COLUMNS = tuple(field.name for field in fields(Batch))

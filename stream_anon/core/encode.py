@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch
+from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch, identities
 from stream_anon.core.decode import Decoder, Payload, Reject, Rejection
 from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
 from stream_anon.core.keys import hash_subjects
@@ -89,7 +89,7 @@ class Encoder:
                     for i, code in read(s, secret, sensitive[:, s], column(field), target):
                         refused.setdefault(int(kept[i]), Rejection(int(kept[i]), code, field))
         if schema.subject is None:
-            subject = ref[:, 0] * np.int64(1 << 48) + ref[:, 1]  # a partition holds fewer than 2^48 records
+            subject = identities(ref)
         else:
             names = column(schema.subject)
             subject = hash_subjects(schema.keys.subject, names)

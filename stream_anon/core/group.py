@@ -39,7 +39,8 @@ class Group:
 
     `rows` are as they arrived, in the published order; `shown` are their sensitive codes as published, some of them
     raised to ancestors. Id, order, labels and so every byte of the records are functions of the members, the policy
-    and the secret: the same members give the same records again.
+    and the secret: the same members give the same records again. `earlier` are rows published before under the same
+    id, if this group only adds to it.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Group:
     reason: Reason
     schema: Schema = field(repr=False)
     seal: InitVar[object]
+    earlier: Batch | None = None
 
     def __post_init__(self, seal: object) -> None:
         if seal is not _SEAL:
@@ -80,11 +82,12 @@ class Group:
         """What is published, in the published order."""
         schema, labels, raised = self.schema, self.labels, self._raised()
         names = [column.name for column in schema.quasi]
+        before = 0 if self.earlier is None else len(self.earlier)
         envelope = {
             "policy": f"{schema.policy.name}@{schema.fingerprint[:6]}",
             "group": self.id,
             "row": 0,
-            "size": len(self.rows),
+            "size": before + len(self.rows),
             "subjects": self.people,
             "loss": round(self.loss, 4),
         }
@@ -94,12 +97,18 @@ class Group:
                 _place(record, name, label)
             for p, name in enumerate(schema.published):
                 _place(record, name, raised.get((row, p), values[p]))
-            record[ENVELOPE] = envelope | {"row": row}
+            record[ENVELOPE] = envelope | {"row": before + row}
             yield record
 
     def encoded(self) -> list[bytes]:
         """The records as JSON."""
         return [msgspec.json.encode(record) for record in self.records()]
+
+    @property
+    def everyone(self) -> Batch:
+        """All rows published under the group's id so far, with their sensitive codes as published."""
+        rows = self.rows.with_sensitive(self.shown)
+        return rows if self.earlier is None else Batch.concat([self.earlier, rows])
 
     def _raised(self) -> dict[tuple[int, int], str]:
         """Labels of the sensitive values that are published as an ancestor; sensitive columns come first in values."""
@@ -126,14 +135,16 @@ def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reason: Reaso
     """
     if min(sizes, default=0) < 1:
         raise PrivacyViolation("an empty group reached the gate") if sizes else ValueError("no groups to release")
+    if len(np.unique(rows.identities())) < len(rows):
+        raise PrivacyViolation("a row reached the gate twice")
     starts = np.cumsum([0, *sizes])
     rows, identities = _arrange(rows, sizes, starts, schema)
     low = np.minimum.reduceat(rows.qi, starts[:-1], axis=0)
     high = np.maximum.reduceat(rows.qi, starts[:-1], axis=0)
     losses = _losses(rows, starts, low, high, schema)
     groups: list[Group] = []
-    for g, identity in enumerate(identities):
-        members = rows.take(slice(starts[g], starts[g + 1]))
+    for g, (identity, ends) in enumerate(zip(identities, pairwise(starts.tolist()), strict=True)):
+        members = rows.take(slice(*ends))
         repaired = schema.requirements.repair(members)
         people = distinct(members.subject)
         failing = schema.requirements.failing(repaired)
@@ -143,6 +154,25 @@ def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reason: Reaso
             Group(identity, members, repaired.sensitive, low[g], high[g], losses[g], people, reason, schema, _SEAL)
         )
     return groups
+
+
+def reuse(row: Batch, host: Group) -> Group | None:
+    """The row under the generalization of a group that has left, if it fits and all rows together still satisfy.
+
+    The host must be the last group of its id, so that nobody is forgotten. None if the row may not join.
+    """
+    low, high = np.minimum(host.low, row.qi[0]).tolist(), np.maximum(host.high, row.qi[0]).tolist()
+    columns = host.schema.quasi
+    if tuple(c.hierarchy.label(*ends) for c, *ends in zip(columns, low, high, strict=True)) != host.labels:
+        return None
+    everyone = Batch.concat([host.everyone, row])
+    if len(np.unique(everyone.identities())) < len(everyone):
+        raise PrivacyViolation("a row reached the gate twice")
+    if host.schema.requirements.failing(everyone) is not None:
+        return None
+    box = host.low, host.high, host.losses
+    people = distinct(everyone.subject)
+    return Group(host.id, row, row.sensitive, *box, people, Reason.REUSED, host.schema, _SEAL, host.everyone)
 
 
 def _arrange(rows: Batch, sizes: Sequence[int], starts: Ints, schema: Schema) -> tuple[Batch, list[str]]:

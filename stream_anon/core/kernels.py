@@ -77,6 +77,14 @@ def pack(hierarchies: Sequence[Hierarchy], weights: Sequence[float]) -> Prices:
 
 
 @inner
+def line(slope: float, highest: int, low: int, high: int) -> float:
+    """What a stretch of plain numbers costs; positions from `highest` on are extra leaves, alone with themselves."""
+    if high < highest:
+        return min((high - low) * slope, 1.0)
+    return 0.0 if low == high else 1.0
+
+
+@inner
 def price(facts: Ints, values: Floats, q: int, low: int, high: int) -> float:
     """What the stretch `[low, high]` of column q costs."""
     kind = facts[q, KIND]
@@ -92,10 +100,10 @@ def price(facts: Ints, values: Floats, q: int, low: int, high: int) -> float:
             row += 1
         base = start + row * facts[q, SIZE]
         return max(values[base + low], values[base + high - (1 << row)])
+    if kind == LINEAR:
+        return line(values[start], facts[q, HIGHEST], low, high)
     if high >= facts[q, HIGHEST]:
         return 0.0 if low == high else 1.0
-    if kind == LINEAR:
-        return min((high - low) * values[start], 1.0)
     depth = facts[q, DEPTH]
     rung = 0
     while rung < depth and low // facts[q, UNITS + rung] != high // facts[q, UNITS + rung]:

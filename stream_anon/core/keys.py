@@ -42,9 +42,13 @@ def keyed(key: bytes, data: bytes) -> int:
 
 
 def hash_subjects(key: bytes, values: Iterable[Any]) -> Ints:
-    """Who a row is about, as a number that tells nothing without the key. Nothing is remembered."""
-    encode, blake = msgspec.json.encode, hashlib.blake2b
-    digests = b"".join([blake(encode(value), key=key, digest_size=8).digest() for value in values])
+    """Who a row is about, as a number that tells nothing without the key. Nothing is remembered.
+
+    An identifier is known by its text: 7 and "7" are one person, so that k is never met by a change of type.
+    """
+    encode, blake, scalar = msgspec.json.encode, hashlib.blake2b, (int, float)
+    names = [_name(value) if isinstance(value, scalar) else value for value in values]
+    digests = b"".join([blake(encode(name), key=key, digest_size=8).digest() for name in names])
     return np.frombuffer(digests, dtype="<i8").astype(np.int64)
 
 

@@ -135,6 +135,9 @@ def _model(path: Path, model: PrivacySettings, attribute: Sensitive) -> Iterator
         if isinstance(model.reference, dict) and not any(model.reference.values()):
             hint = "give at least one value a weight above 0"
             yield Problem((*path, "reference"), "bad-value", "the reference has no value with a weight", hint)
+        if model.distance == "ordered" and model.estimate and attribute.hierarchy is None:
+            hint = "give the attribute a hierarchy, whose order counts, or a reference, or use distance: equal"
+            yield Problem((*path, "distance"), "no-order", f'the values of "{model.attribute}" have no order', hint)
     elif isinstance(model, GuardingNode):
         yield from _guarding_node(path, model, attribute)
 
@@ -190,6 +193,11 @@ def _stream(policy: Policy) -> Iterator[Problem]:
 
 def _algorithm(policy: Policy) -> Iterator[Problem]:
     settings = policy.algorithm
+    if isinstance(settings, CailSettings) and settings.clusters != "standing":
+        for key, only in (("completion", "merge"), ("loss", "descendants"), ("loss", "leaves"), ("loss", "subtree")):
+            if getattr(settings, key) == only:
+                message = f'"{only}" is a way of standing clusters'
+                yield Problem(("algorithm", key), "needs-standing", message, "add clusters: standing")
     if not isinstance(settings, CailSettings) or settings.loss == "ncp":
         return
     for name, attribute in policy.quasi_identifiers.items():

@@ -77,7 +77,7 @@ class KafkaSettings(Settings):
     output: str
     dead_letter: str | None = None
     dead_letter_payload: bool = False
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict, repr=False)  # may hold passwords
 
 
 __all__ = [

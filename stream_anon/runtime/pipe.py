@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import IO
 
 from stream_anon.core.decode import Rejection
@@ -57,8 +57,9 @@ class Pipe:
         for groups in self.pipeline.finish(self._clock()):
             self._publish(groups)
 
-    def _publish(self, groups: Iterable[Group]) -> None:
+    def _publish(self, groups: Sequence[Group]) -> None:
         for group in groups:
             self._sink.write(b"".join([record + b"\n" for record in group.encoded()]))
+        if groups:
             self._sink.flush()
-            self.pipeline.published([group], self._clock())
+            self.pipeline.published(groups, self._clock())

@@ -13,8 +13,12 @@ from stream_anon.stream.castle import Castle
 from stream_anon.stream.company import Company, kernels_of
 from stream_anon.stream.engine import Engine
 from stream_anon.stream.fads import Fads
+from stream_anon.stream.hosts import Hosts
 from stream_anon.stream.standing import StandingClusters
 from stream_anon.stream.transient import TransientClusters
+
+REMEMBERED = 100
+"""Groups that may take in a row later on, where an algorithm reuses them: as many as CASTLE averages over."""
 
 __all__ = ["Algorithm", "Anonymizer", "Engine", "Outcome", "build"]
 
@@ -29,15 +33,17 @@ def build(schema: Schema, compiled: bool | None = None) -> Engine:
             )
     buffer = Buffer(schema.policy.stream.max_buffer)
     company = Company(schema, buffer, kernels_of(schema, compiled))
-    return Engine(schema, buffer, _algorithm(schema, company), schema.policy.stream)
+    reuse = getattr(schema.policy.algorithm, "reuse", False)
+    hosts = Hosts(REMEMBERED) if reuse else None
+    return Engine(schema, buffer, _algorithm(schema, company, hosts), hosts)
 
 
-def _algorithm(schema: Schema, company: Company) -> Algorithm:
+def _algorithm(schema: Schema, company: Company, hosts: Hosts | None) -> Algorithm:
     match schema.policy.algorithm:
         case CastleSettings() as settings:
-            return Castle(company, settings)
+            return Castle(company, settings, hosts)
         case FadsSettings():
-            return Fads(company)
+            return Fads(company, hosts)
         case CailSettings(clusters="standing") as settings:
             return StandingClusters(company, settings)
         case CailSettings() as settings:

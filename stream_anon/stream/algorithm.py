@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from stream_anon.core.group import Reason
+from stream_anon.core.group import Group, Reason
 from stream_anon.core.hierarchy import Ints
 
 
@@ -19,8 +19,11 @@ class Algorithm(Protocol):
         """Admit staged rows in order, at most until a group is ready: how many were admitted, and that group."""
         ...
 
-    def complete(self, slot: int) -> list[Ints]:
-        """Groups of waiting rows that leave so that the one in `slot` can; it is in none of them if it cannot."""
+    def complete(self, slot: int) -> list[Ints | Group]:
+        """Groups of waiting rows that leave so that the one in `slot` can; it is in none of them if it cannot.
+
+        A `Group` is that one row alone, added to a group that has left.
+        """
         ...
 
     def window(self, since: int) -> float:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from stream_anon.core.group import Group
 from stream_anon.core.hierarchy import Ints
 from stream_anon.policy.settings import CastleSettings
 from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.clusters import Clusters
 from stream_anon.stream.company import Company
+from stream_anon.stream.hosts import Hosts
 from stream_anon.stream.recent import RecentLosses
 
 
 class Castle(Algorithm):
-    """Continuously anonymizing streaming data via adaptive clustering (Cao et al., 2011), without reuse.
+    """Continuously anonymizing streaming data via adaptive clustering (Cao et al., 2011).
 
     A row joins the cluster it enlarges least if the cluster's loss stays within the average of the last releases; else
-    it opens one, unless there are `max_clusters` already. When a row is due its cluster leaves: only the due row's
-    nearest neighbours if it is large enough for two groups, merged with the nearest clusters if it is too small.
+    it opens one, unless there are `max_clusters` already. When a row is due its cluster leaves, split into groups of
+    nearest neighbours if it is large enough for several, merged with the nearest clusters if it is too small. With
+    `hosts`, a row whose cluster is too small joins a group that has left instead, if one can take it.
     Outliers are not suppressed while a merge can place them: a suppressed row loses everything.
     """
 
-    def __init__(self, company: Company, settings: CastleSettings) -> None:
+    def __init__(self, company: Company, settings: CastleSettings, hosts: Hosts | None) -> None:
         self._company = company
+        self._hosts = hosts
         self._buffer = company.buffer
         self._clusters = Clusters(company.buffer, company.kernels, settings.max_clusters)
         self._recent = RecentLosses(settings.memory)
@@ -45,17 +49,20 @@ class Castle(Algorithm):
                 return
         clusters.open(slot)
 
-    def complete(self, slot: int) -> list[Ints]:
-        """The due row's cluster, or the part of it that holds the row; merged with others if it does not satisfy."""
+    def complete(self, slot: int) -> list[Ints | Group]:
+        """The due row's cluster, in parts; merged with others first if it does not satisfy the policy."""
         clusters, company = self._clusters, self._company
         while not company.holds(members := clusters.members(clusters.of(slot))):
+            added = self._hosts.take_in(self._buffer.rows(np.array([slot]))) if self._hosts is not None else None
+            if added is not None:
+                return [added]
             if len(clusters) == 1:
                 return []
             clusters.merge(*self._nearest(clusters.of(slot)))
-        group = self._part(slot, members)
-        columns = self._buffer.columns.qi[group]
-        self._recent.add(float(company.kernels.box_price(columns.min(axis=0), columns.max(axis=0))))
-        return [group]
+        groups = self._parts(members)
+        for group in groups:
+            self._recent.add(company.price(group))
+        return list(groups)
 
     def _nearest(self, cluster: int) -> tuple[int, int]:
         """The cluster and the one whose union with it costs least; the older of the two first."""
@@ -67,19 +74,19 @@ class Castle(Algorithm):
         other = int(np.argmin(price))
         return min(cluster, other), max(cluster, other)
 
-    def _part(self, slot: int, members: Ints) -> Ints:
-        """Of a cluster large enough for two groups, the due row and its nearest; the rest must be a group as well."""
-        company = self._company
-        if len(members) < 2 * company.need.k:
-            return members
-        others = members[members != slot]
-        point = self._buffer.columns.qi[slot]
-        distance = company.kernels.union_prices(self._buffer.columns.qi, others, point, point)
-        ordered = others[np.argsort(distance, kind="stable")]
-        part = company.gather(np.array([slot], dtype=np.int64), ordered)
-        if part is None or not company.holds(members[~np.isin(members, part)]):
-            return members
-        return part
+    def _parts(self, members: Ints) -> list[Ints]:
+        """A cluster large enough for several groups, as its oldest row and that row's nearest, again and again."""
+        company, parts = self._company, []
+        while len(members) >= 2 * company.need.k:
+            point = self._buffer.columns.qi[members[0]]
+            distance = company.kernels.union_prices(self._buffer.columns.qi, members[1:], point, point)
+            part = company.gather(members[:1], members[1:][np.argsort(distance, kind="stable")])
+            rest = members[~np.isin(members, part)] if part is not None else members[:0]
+            if part is None or not company.holds(rest):
+                break
+            parts.append(part)
+            members = rest
+        return [*parts, members]
 
     def leave(self, slots: Ints) -> None:
         """Rows leave their clusters."""

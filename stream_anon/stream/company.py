@@ -40,6 +40,11 @@ class Company:
         """Whether these rows may leave together."""
         return self._requirements.holds(self.buffer.rows(slots))
 
+    def price(self, slots: Ints) -> float:
+        """What these rows lose together."""
+        rows = self.buffer.columns.qi[slots]
+        return self.kernels.box_price(rows.min(axis=0), rows.max(axis=0))
+
     def grow(self, seed: Ints, candidates: Ints, bonus: Floats | None = None, limit: float = np.inf) -> Ints | None:
         """A group of the seed and the candidates nearest to it that satisfies the policy; None if there is none."""
         candidates = candidates[~np.isin(candidates, seed)] if bonus is None else candidates

@@ -11,10 +11,10 @@ from stream_anon.core.batch import UNNUMBERED, Batch
 from stream_anon.core.group import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
-from stream_anon.policy.settings import StreamSettings
 from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.anonymizer import Outcome
 from stream_anon.stream.buffer import Buffer
+from stream_anon.stream.hosts import Hosts
 
 
 class Engine:
@@ -24,15 +24,20 @@ class Engine:
     `on_deadline: hold`, a row that cannot be placed stays, as company for later ones, and is tried again at the end.
     """
 
-    def __init__(self, schema: Schema, buffer: Buffer, algorithm: Algorithm, settings: StreamSettings) -> None:
+    def __init__(self, schema: Schema, buffer: Buffer, algorithm: Algorithm, hosts: Hosts | None = None) -> None:
         self._schema = schema
         self._buffer = buffer
         self._algorithm = algorithm
+        settings = schema.policy.stream
         self._time = settings.max_delay.time
         self._records = settings.max_delay.records
         self._hold = settings.on_deadline == "hold"
         self._chosen: list[tuple[Reason, Ints]] = []
         self._given_up: list[Ints] = []
+        self._added: list[Group] = []  # rows added to groups that had left, and their slots
+        self._joined: list[Ints] = []
+        self._hosts = hosts
+        self._patient = UNNUMBERED  # the row that was seen to early, in vain: it waits for its deadline
 
     def __len__(self) -> int:
         return len(self._buffer)
@@ -56,7 +61,10 @@ class Engine:
     def tick(self, now: float) -> Outcome:
         """Release what is due by the clock."""
         while (deadline := self.next_deadline()) is not None and deadline <= now:
-            self._complete(self._buffer.oldest(), Reason.DEADLINE)
+            slot = self._buffer.oldest()
+            self._complete(
+                slot, Reason.DEADLINE, now >= float(self._buffer.columns.arrived[slot]) + (self._time or 0.0)
+            )
         return self._let_go()
 
     def flush(self) -> Outcome:
@@ -71,11 +79,16 @@ class Engine:
         slot = self._buffer.oldest()
         if slot < 0 or self._time is None:
             return None
-        return float(self._buffer.columns.arrived[slot]) + self._time * self._algorithm.window(self._since(slot))
+        return float(self._buffer.columns.arrived[slot]) + self._time * self._window(slot)
 
     def _since(self, slot: int) -> int:
         """How many rows arrived after this one."""
         return self._buffer.latest - int(self._buffer.columns.serial[slot])
+
+    def _window(self, slot: int) -> float:
+        """The share of the bound after which the algorithm wants to see to this row; all of it once that failed."""
+        patient = int(self._buffer.columns.serial[slot]) == self._patient
+        return 1.0 if patient else self._algorithm.window(self._since(slot))
 
     def remove(self, ref: Ints) -> Batch:
         """Take rows out, unpublished."""
@@ -112,8 +125,9 @@ class Engine:
         if rushed is None:
             return 0
         taken, groups = rushed
-        for reason, group in groups:
-            self._choose(group, reason)
+        if groups:
+            self._chosen += groups
+            self._withdraw(np.concatenate([group for _, group in groups]))
         self._expire_by_count()
         return taken
 
@@ -122,26 +136,42 @@ class Engine:
         if self._records is None:
             return self._buffer.limit
         oldest, serial = self._buffer.oldest(), self._buffer.columns.serial
-        return int(serial[oldest if oldest >= 0 else slot] - serial[slot]) + self._records + 1
+        first = oldest if oldest >= 0 else slot
+        return max(1, int(serial[first] - serial[slot]) + self._patience(first, self._records) + 1)
+
+    def _patience(self, slot: int, records: int) -> int:
+        """After how many later arrivals a row is seen to; not more than the bound."""
+        if int(self._buffer.columns.serial[slot]) == self._patient:
+            return records
+        early = math.ceil(records * self._algorithm.window(0))
+        return math.ceil(records * self._algorithm.window(early))
 
     def _expire_by_count(self) -> None:
         if self._records is None:
             return
         while (slot := self._buffer.oldest()) >= 0:
             since = self._since(slot)
-            if since < math.ceil(self._records * self._algorithm.window(since)):
+            if since < self._patience(slot, self._records):
                 return
-            self._complete(slot, Reason.DEADLINE)
+            self._complete(slot, Reason.DEADLINE, since >= self._records)
 
-    def _complete(self, slot: int, reason: Reason) -> None:
-        """Find company for a row that is due; if there is none, the row is given up or held back."""
+    def _complete(self, slot: int, reason: Reason, last: bool = True) -> None:
+        """Find company for a row; if there is none, the row is given up or held back, but not before it is due."""
         placed = False
         for group in self._algorithm.complete(slot):
-            placed |= slot in group
-            self._choose(group, reason)
+            if isinstance(group, Group):
+                self._added.append(group)
+                self._joined.append(np.array([slot], dtype=np.int64))
+                self._withdraw(self._joined[-1])
+                placed = True
+            else:
+                placed |= slot in group
+                self._choose(group, reason)
         if placed:
             return
-        if self._hold and reason is not Reason.FLUSH:
+        if not last:
+            self._patient = int(self._buffer.columns.serial[slot])
+        elif self._hold and reason is not Reason.FLUSH:
             self._buffer.held[slot] = True
         else:
             self._given_up.append(np.array([slot], dtype=np.int64))
@@ -162,8 +192,12 @@ class Engine:
             chosen = [slots for because, slots in self._chosen if because is reason]
             rows = self._buffer.rows(np.concatenate(chosen))
             groups += release_all(rows, [len(slots) for slots in chosen], self._schema, reason)
+        if self._hosts is not None:
+            self._hosts.remember(groups)
         suppressed = self._buffer.rows(np.concatenate(self._given_up)) if self._given_up else None
-        for slots in (*(slots for _, slots in self._chosen), *self._given_up):
-            self._buffer.free(slots)
-        self._chosen, self._given_up = [], []
+        gone = [slots for _, slots in self._chosen] + self._given_up + self._joined
+        if gone:
+            self._buffer.free(np.concatenate(gone))
+        groups += self._added
+        self._chosen, self._given_up, self._added, self._joined = [], [], [], []
         return Outcome(groups, suppressed)

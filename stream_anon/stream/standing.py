@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from stream_anon.core.group import Group
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.policy.settings import CailSettings
 from stream_anon.stream.algorithm import Algorithm
@@ -63,10 +64,10 @@ class StandingClusters(Algorithm):
                 return best
         return clusters.open(slot)
 
-    def complete(self, slot: int) -> list[Ints]:
+    def complete(self, slot: int) -> list[Ints | Group]:
         """Complete the due row's cluster."""
         if self._settings.completion == "merge":
-            return self._merge(slot)
+            return list(self._merge(slot))
         seed = self._clusters.members(self._clusters.of(slot))
         group = self._company.grow(seed, self._buffer.waiting())
         return [] if group is None else [self._leaving(group)]
@@ -92,8 +93,7 @@ class StandingClusters(Algorithm):
         return groups
 
     def _leaving(self, group: Ints) -> Ints:
-        rows = self._buffer.columns.qi[group]
-        self._recent.add(self._company.kernels.box_price(rows.min(axis=0), rows.max(axis=0)))
+        self._recent.add(self._company.price(group))
         return group
 
     def leave(self, slots: Ints) -> None:

@@ -65,8 +65,7 @@ class Sweep:
             if grown is None:
                 del self._pool[seed]
                 continue
-            rows = self._company.buffer.columns.qi[grown]
-            self._pool[seed] = self._company.kernels.box_price(rows.min(axis=0), rows.max(axis=0)), grown
+            self._pool[seed] = self._company.price(grown), grown
         return None
 
     def _refill(self, here: set[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.core.group import Reason
+from stream_anon.core.group import Group, Reason
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.policy.settings import CailSettings
 from stream_anon.stream.algorithm import Algorithm
@@ -113,11 +113,15 @@ class TransientClusters(Algorithm):
         reasons = [Reason.READY if size > 0 else Reason.DEADLINE for size in sizes.tolist()]
         return taken, list(zip(reasons, groups, strict=True))
 
-    def complete(self, slot: int) -> list[Ints]:
+    def complete(self, slot: int) -> list[Ints | Group]:
         """Complete a cluster around the row that is due; where groups are large, clear the buffer."""
         waiting = self._buffer.waiting()
         if self._buffer.latest - self._buffer.columns.serial[slot] < LARGE * self._company.need.k:
-            return [self._leaving(group) for group in Sweep(self._company, waiting, self._hardness).groups(slot)]
+            groups = Sweep(self._company, waiting, self._hardness).groups(slot)
+            rest = waiting[~np.isin(waiting, np.concatenate(groups))] if groups else waiting
+            if slot in rest and (left := self._company.grow(np.array([slot], dtype=np.int64), rest)) is not None:
+                groups.append(left)  # a sweep takes one row of each person; some values come only with a second
+            return [self._leaving(group) for group in groups]
         others = waiting[waiting != slot]
         group = self._company.grow(np.array([slot], dtype=np.int64), others, self._bonus(slot, others))
         return [] if group is None else [self._leaving(group)]
@@ -130,8 +134,7 @@ class TransientClusters(Algorithm):
         return bonus
 
     def _leaving(self, group: Ints) -> Ints:
-        rows = self._buffer.columns.qi[group]
-        self._recent.add(self._company.kernels.box_price(rows.min(axis=0), rows.max(axis=0)))
+        self._recent.add(self._company.price(group))
         return group
 
     def leave(self, slots: Ints) -> None:

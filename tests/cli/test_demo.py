@@ -28,22 +28,24 @@ PATIENCE = 120
 
 def test_the_audit_of_a_short_run() -> None:
     result = subprocess.run([*COMMAND, "--seconds", "2", "--json"], capture_output=True, timeout=PATIENCE, check=False)
-    assert result.returncode == 0, result.stderr.decode()
     found = json.loads(result.stdout)
-    assert found["ok"] is True
-    assert [check["ok"] for check in found["checks"]] == [True] * 7
+    *checks, in_time = found["checks"]
+    assert [check["ok"] for check in checks] == [True] * 6
+    assert in_time["ok"] is (found["delay"]["max"] <= found["delay"]["bound"]) is found["ok"]
+    assert result.returncode == (0 if found["ok"] else 1)  # a busy machine may be late, and must say so
     assert found["interrupted"] is False
     records = found["records"]
     assert records["in"] == records["out"] + records["suppressed"] >= 1000
     assert records["rejected"] == {}
     assert found["smallest_group_people"] >= 5
     assert found["fewest_values"]["diagnosis"] >= 3
-    assert 0 < found["delay"]["p50"] <= found["delay"]["max"] <= found["delay"]["bound"] == 3
+    assert 0 < found["delay"]["p50"] <= found["delay"]["p99"]
+    assert found["delay"]["bound"] == 3
     assert found["loss_per_attribute"].keys() == {"birth_year", "zip", "gender", "country"}
     assert all(0 <= loss < 1 for loss in found["loss_per_attribute"].values())
     talk = result.stderr.decode().splitlines()
     assert any(line.startswith("   1 s  in ") for line in talk)
-    assert talk[-1] == "every promise kept — next: stream-anon demo --save hospital"
+    assert talk[-1] == "every promise kept — next: stream-anon demo --save hospital" or not found["ok"]
     assert "\x1b" not in result.stderr.decode()
 
 
@@ -60,9 +62,9 @@ def test_a_terminal_shows_a_picture() -> None:
     except OSError:  # the way a terminal tells that nobody writes to it any more
         pass
     os.close(main)
-    assert process.wait(PATIENCE) == 0
+    assert process.wait(PATIENCE) in (0, 1)  # 1 on a busy machine
     text = seen.decode()
-    for word in ("waiting", "p99", "information lost", "bound 3 s", "before", "after", "█", "every promise kept"):
+    for word in ("waiting", "p99", "information lost", "bound 3 s", "before", "after", "█", "every record once"):
         assert word in text
     assert "Traceback" not in text
 
@@ -78,12 +80,11 @@ def test_ctrl_c_ends_with_a_summary() -> None:
             break
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
     found = json.loads(out)
+    assert process.returncode == (130 if found["ok"] else 1)
     assert found["interrupted"] is True
-    assert found["ok"] is True
     assert found["records"]["in"] == found["records"]["out"] + found["records"]["suppressed"]
-    assert "every promise kept" in err
+    assert "every record once" in err
 
 
 USAGE = [
@@ -136,20 +137,23 @@ def schema() -> Schema:
     return Schema.compile(demo.policy())
 
 
+def play(view: Picture | Plain) -> dict[str, Any]:
+    """A performance on a clock of its own, which moves on each time it is looked at: nothing waits."""
+    steps = count()
+    stage = Stage(schema(), rate=200, seconds=6, seed=3, clock=lambda: next(steps) / 200)
+    with view as shown:
+        stage.run(lambda seconds: None, shown)
+    assert stage.pipeline.late == 0
+    assert all(check.ok for check in stage.witness.checks(stage.pipeline.tally.suppressed))
+    return stage.pipeline.tally.summary()
+
+
 @pytest.mark.parametrize("view", [Picture, Plain])
 def test_the_same_seed_gives_the_same_groups(view: type[Picture] | type[Plain], tmp_path: Path) -> None:
-    """On a clock of its own, without waiting."""
-
-    def play() -> dict[str, Any]:
-        steps = count()
-        stage = Stage(schema(), rate=300, seconds=8, seed=3, clock=lambda: next(steps) / 1000)
-        with (tmp_path / "screen").open("w") as screen, view(Console(file=screen, width=80)) as shown:
-            stage.run(lambda seconds: None, shown)
-        assert all(check.ok for check in stage.witness.checks(stage.pipeline.tally.suppressed))
-        return stage.pipeline.tally.summary()
-
-    assert play() == play()
-    assert (tmp_path / "screen").stat().st_size > 0
+    with (tmp_path / "screen").open("w") as screen:
+        console = Console(file=screen, width=80)
+        assert play(view(console)) == play(view(console))
+    assert "p50" in (tmp_path / "screen").read_text()
 
 
 ORIGINALS = [msgspec.json.decode(record) for record in islice(demo.admissions(5), 5)]
@@ -209,4 +213,10 @@ def test_a_broken_promise_fails_the_demo(monkeypatch: pytest.MonkeyPatch, capsys
     assert run(["demo", "--seconds", "0.2", "--rate", "200"]) == 1
     told = capsys.readouterr().err
     assert "FAILED  ranges hold their values" in told
-    assert told.splitlines()[-1].startswith("a promise was broken")
+    assert told.splitlines()[-1].startswith("a promise was broken: this is a defect")
+
+
+@pytest.mark.parametrize("command", ["demo", "pipe"])
+def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == 0
+    assert f"stream-anon {command}" in capsys.readouterr().out.split("Examples")[1]

@@ -115,7 +115,20 @@ CASES: list[tuple[str, str, Any, str, str]] = [
     ("a request inside another", ILL, {**REQUESTS, "psf": "wish.psf"}, "overlapping-names", "/psf"),
     ("the output is read again", "kafka", {**TOPICS, "output": "in"}, "same-topic", "/output"),
     ("dead letters among the output", "kafka", {**TOPICS, "dead_letter": "out"}, "same-topic", "/dead_letter"),
-    ("a loss of trees for numbers", "algorithm", {"name": "cail", "loss": "leaves"}, "needs-tree", "/loss"),
+    (
+        "merging without clusters to merge",
+        "algorithm",
+        {"name": "cail", "completion": "merge"},
+        "needs-standing",
+        "/completion",
+    ),
+    (
+        "a loss of trees for numbers",
+        "algorithm",
+        {"name": "cail", "clusters": "standing", "loss": "leaves"},
+        "needs-tree",
+        "/loss",
+    ),
 ]
 
 

@@ -31,7 +31,8 @@ from stream_anon.stream import Anonymizer, Outcome, build
 # --- what is checked: algorithms x policies ---------------------------------------------------------------------------
 
 ALGORITHMS: dict[str, Any] = {
-    get_args(settings.model_fields["name"].annotation)[0]: settings for settings in get_args(get_args(AlgorithmSettings)[0])
+    get_args(settings.model_fields["name"].annotation)[0]: settings
+    for settings in get_args(get_args(AlgorithmSettings)[0])
 }
 """Every algorithm a policy can name: a new one is checked without being listed here."""
 
@@ -106,7 +107,10 @@ ATTRIBUTES: Row = {
         "role": "quasi_identifier",
         "type": "category",
         "weight": 2,
-        "hierarchy": {"kind": "tree", "tree": {"all": {"hand": ["mason", "smith"], "head": ["clerk", "judge", "poet"]}}},
+        "hierarchy": {
+            "kind": "tree",
+            "tree": {"all": {"hand": ["mason", "smith"], "head": ["clerk", "judge", "poet"]}},
+        },
     },
     "sex": {
         "role": "quasi_identifier",
@@ -239,6 +243,9 @@ class Run:
     returned: set[int] = field(default_factory=set)
     """Rows handed back: their deadline may have passed while they were away."""
 
+    ended: bool = False
+    """Once the input is at its end, everything is due."""
+
     @classmethod
     def of(
         cls,
@@ -272,36 +279,33 @@ class Run:
         """Push new rows; how many the engine did not take."""
         now = self._advance(now)
         batch = self.encode(rows, now)
-        before = dict(self.inside)
         outcome = self.engine.push(batch, now)
         assert 0 <= outcome.rest <= len(rows)
         for row in rows[: len(rows) - outcome.rest]:
             number = len(self.accounts)
             self.accounts[number] = self.inside[number] = Account(row, number, now)
-        self._let_go(outcome, one_event=len(rows) == 1, before=before)
+        self._let_go(outcome, one_event=len(rows) == 1)
         return outcome.rest
 
     def hand_back(self, batch: Batch, now: float | None = None) -> int:
         """Push rows that were inside before; how many the engine did not take."""
         now = self._advance(now)
         refs = batch.ref[:, 1].tolist()
-        before = dict(self.inside)
         outcome = self.engine.push(batch, now)
         for number in refs[: len(refs) - outcome.rest]:
             assert number not in self.inside
             self.inside[number] = self.accounts[number]
             self.returned.add(number)
-        self._let_go(outcome, one_event=len(refs) == 1, before=before)
+        self._let_go(outcome, one_event=len(refs) == 1)
         return outcome.rest
 
     def tick(self, now: float | None = None) -> None:
         now = self._advance(now)
-        before = dict(self.inside)
-        self._let_go(self.engine.tick(now), one_event=True, before=before)
+        self._let_go(self.engine.tick(now), one_event=True)
 
     def flush(self) -> None:
-        before = dict(self.inside)
-        self._let_go(self.engine.flush(), one_event=True, before=before)
+        self.ended = True
+        self._let_go(self.engine.flush(), one_event=True)
         assert not self.inside
         assert self.engine.next_deadline() is None
         again = self.engine.flush()
@@ -326,7 +330,7 @@ class Run:
         self.now = self.now if now is None else now
         return self.now
 
-    def _let_go(self, outcome: Outcome, one_event: bool, before: dict[int, Account]) -> None:
+    def _let_go(self, outcome: Outcome, one_event: bool) -> None:
         """Check everything the contract says about one call."""
         lost = [] if outcome.suppressed is None else outcome.suppressed.ref[:, 1].tolist()
         for group in outcome.groups:
@@ -336,6 +340,9 @@ class Run:
         self.groups += outcome.groups
         self.suppressed += lost
         assert len(self.engine) == len(self.inside)
+        if not self.ended:
+            early = [number for number in lost if not self.is_due(self.accounts[number])]
+            assert not early, "a row was given up before its time: company might have come"
         if lost and one_event:
             self._check_suppression(lost, outcome.groups)
         if self.stream.on_deadline == "suppress":
@@ -376,7 +383,8 @@ class Run:
         if bound is None or not self.inside:
             assert deadline is None
         elif self.stream.on_deadline == "suppress":
-            assert deadline == min(account.arrived for account in self.inside.values()) + bound
+            assert deadline is not None
+            assert deadline <= min(account.arrived for account in self.inside.values()) + bound
 
     def is_due(self, account: Account) -> bool:
         """Whether a row has waited as long as it may."""

@@ -23,7 +23,9 @@ def leaves_under(label: str, tree: dict[str, Any] | list[str] | None = None, ins
 
 
 LEAVES = sorted(leaves_under("any"))
-PATHS = {leaf: [node for node in ("any", "stomach", "lung", "skin", leaf) if leaf in leaves_under(node)] for leaf in LEAVES}
+PATHS = {
+    leaf: [node for node in ("any", "stomach", "lung", "skin", leaf) if leaf in leaves_under(node)] for leaf in LEAVES
+}
 
 
 def people(rows: Sequence[Row]) -> int:

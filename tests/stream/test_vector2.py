@@ -62,7 +62,9 @@ def schema(folder: Path, on_deadline: str = "hold") -> Schema:
 
 def rows(of: Schema) -> Batch:
     """Rows 1 to 8; a row's offset is its number."""
-    payloads = [json.dumps({"who": f"person {i}", "value": value, "note": i}).encode() for i, value in enumerate(VALUES, 1)]
+    payloads = [
+        json.dumps({"who": f"person {i}", "value": value, "note": i}).encode() for i, value in enumerate(VALUES, 1)
+    ]
     ref = np.array([[0, number] for number in range(1, 9)], dtype=np.int64)
     encoded = Encoder(of).encode(payloads, ref, np.zeros(8))
     assert not encoded.rejections

@@ -10,7 +10,7 @@ from stream_anon.core.batch import NO_GUARD, Batch
 from stream_anon.core.hierarchy import Tree
 from stream_anon.core.hierarchy.base import Floats, Ints
 from stream_anon.core.loss.sensitive import sensitive_loss
-from stream_anon.core.privacy.base import SLACK, PrivacyModel
+from stream_anon.core.privacy.base import SLACK, PrivacyModel, distinct
 
 
 class GuardingNode(PrivacyModel):
@@ -54,14 +54,35 @@ class GuardingNode(PrivacyModel):
         over = self.breach(rows) - self.p
         return float(over[over > SLACK].sum())
 
+    def _shortfalls(self, chances: Floats, guarded: Ints) -> Floats:
+        """The same for many groups at once: (groups, guards) chances, and the rows under each guard."""
+        over = chances - self.p
+        return np.asarray((np.where(over > SLACK, over, 0.0) * guarded).sum(axis=-1))
+
+    def _overlaps(self, guards: Ints) -> Floats:
+        """(nodes, guards): the share of the leaves below every node of the tree that lie below each guard."""
+        nodes = np.arange(len(self.tree.labels))
+        return np.stack([self._overlap(nodes, guard) for guard in guards.tolist()], axis=1)
+
     def gains(self, rows: Batch, candidates: Batch) -> Floats:
-        """The gain of each candidate; equal value and guard gain equally."""
-        before = self.shortfall(rows)
+        """The gain of each candidate as a new person; equal value and guard gain equally, so each is judged once."""
         column = self.column
         pairs = np.stack([candidates.sensitive[:, column], candidates.guard[:, column]], axis=1)
-        _, first, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-        gain = [before - self.shortfall(Batch.concat([rows, candidates.take([int(i)])])) for i in first]
-        return np.asarray(np.array(gain)[which.ravel()])
+        pairs, which = np.unique(pairs, axis=0, return_inverse=True)
+        guards = np.unique(np.concatenate([rows.guard[:, column], pairs[:, 1]]))
+        guards = guards[guards != NO_GUARD]
+        if not len(guards):
+            return np.zeros(len(candidates))
+        overlaps, people = self._overlaps(guards), distinct(rows.subject)
+        sums = sum((overlaps[nodes].max(axis=0) for nodes in self._values(rows)), np.zeros(len(guards)))
+        guarded = (rows.guard[:, column][:, None] == guards).sum(axis=0)
+        after = self._shortfalls((sums + overlaps[pairs[:, 0]]) / (people + 1), guarded + (pairs[:, 1:] == guards))
+        return np.asarray((self.shortfall(rows) - after)[which.ravel()])
+
+    def _values(self, rows: Batch) -> list[Ints]:
+        """The published nodes of each person."""
+        nodes = rows.sensitive[:, self.column]
+        return [nodes[rows.subject == subject] for subject in dict.fromkeys(rows.subject.tolist())]
 
     def repair(self, rows: Batch) -> Batch:
         """Raise one person's value at a time, to the ancestor that lowers the violation most per added loss.
@@ -69,40 +90,49 @@ class GuardingNode(PrivacyModel):
         The values published do not depend on the order of the rows: ties go to the first value in tree order and its
         lowest ancestor; among people with equal values to the first row. Stops when all is safe or nothing helps.
         """
-        missing = self.shortfall(rows)
-        while missing > 0.0:
-            best, best_left, best_rate = None, missing, 0.0
-            for index, ancestor, cost in self._raises(rows):
-                columns = rows.sensitive.copy()
-                columns[index, self.column] = ancestor
-                attempt = rows.with_sensitive(columns)
-                left = self.shortfall(attempt)
+        if self.shortfall(rows) == 0.0:
+            return rows
+        guards, guarded = np.unique(rows.guard[:, self.column], return_counts=True)
+        guards, guarded = guards[guards != NO_GUARD], guarded[guards != NO_GUARD]
+        overlaps = self._overlaps(guards)
+        nodes = rows.sensitive[:, self.column].copy()
+        owned: dict[int, list[int]] = {}
+        for i, subject in enumerate(rows.subject.tolist()):
+            owned.setdefault(subject, []).append(i)
+        while True:
+            sums = np.sum([overlaps[nodes[index]].max(axis=0) for index in owned.values()], axis=0)
+            missing = float(self._shortfalls(sums / len(owned), guarded))
+            best, best_rate = None, 0.0
+            for person, index, ancestor, cost in self._raises(nodes.tolist(), list(owned.values())):
+                raised = nodes.copy()
+                raised[index] = ancestor
+                others = sums - overlaps[nodes[person]].max(axis=0)
+                left = float(self._shortfalls((others + overlaps[raised[person]].max(axis=0)) / len(owned), guarded))
                 rate = (missing - left) / max(cost, SLACK)
                 if rate > best_rate + SLACK:
-                    best, best_left, best_rate = attempt, left, rate
-            if best is None:
+                    best, best_rate = raised, rate
+            if best is None or missing <= 0.0:
                 break
-            rows, missing = best, best_left
-        return rows
+            nodes = best
+        columns = rows.sensitive.copy()
+        columns[:, self.column] = nodes
+        return rows.with_sensitive(columns)
 
-    def _raises(self, rows: Batch) -> Iterator[tuple[list[int], int, float]]:
-        """Every (rows, ancestor, added loss) worth trying: equal rows of one person, or all of that person's rows.
+    def _raises(self, nodes: list[int], owned: list[list[int]]) -> Iterator[tuple[list[int], list[int], int, float]]:
+        """Every (a person's rows, those raised, ancestor, added loss) worth trying: equal rows, or all of them.
 
         A person counts by their most telling row, so raising one of several equal ones would help nobody. People with
         the same values raise alike: one of them is tried.
         """
-        nodes = rows.sensitive[:, self.column].tolist()
-        owned: dict[int, list[int]] = {}
-        for i, subject in enumerate(rows.subject.tolist()):
-            owned.setdefault(subject, []).append(i)
         alike: dict[tuple[int, ...], list[int]] = {}
-        for index in owned.values():
+        for index in owned:
             alike.setdefault(tuple(sorted(nodes[i] for i in index)), index)
-        for values, index in sorted(alike.items()):
+        for values, person in sorted(alike.items()):
             for value in sorted(set(values)):
-                yield from self._climb([i for i in index if nodes[i] == value], nodes, int(self.tree.parent[value]))
+                same = [i for i in person if nodes[i] == value]
+                yield from ((person, *step) for step in self._climb(same, nodes, int(self.tree.parent[value])))
             if values[0] != values[-1]:
-                yield from self._climb(index, nodes, self._common(values))
+                yield from ((person, *step) for step in self._climb(person, nodes, self._common(values)))
 
     def _climb(self, index: list[int], nodes: list[int], ancestor: int) -> Iterator[tuple[list[int], int, float]]:
         before = sum(sensitive_loss(self.tree, nodes[i]) for i in index)

@@ -13,6 +13,8 @@ from stream_anon.core.schema import Schema
 from stream_anon.policy.privacy import LDiversity
 
 Record = dict[str, Any]
+IN_TIME = "within the delay bound"
+"""The one promise that a busy machine can break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +111,4 @@ class Witness:
         yield Check("no identifier, no undeclared field", not self._leaks, f"records that have one: {self._leaks:,}")
         bound = self._schema.policy.stream.max_delay.time
         if bound is not None:
-            yield Check("within the delay bound", self.longest <= bound, f"longest {self.longest:.2f} s of {bound:g} s")
+            yield Check(IN_TIME, self.longest <= bound, f"longest {self.longest:.2f} s of {bound:g} s")

@@ -93,17 +93,17 @@ class Kernels:
         loss = self.box_price(low, high)
         people = {int(columns.subject[seed])}
         seen = [{int(columns.sensitive[seed, s])} for s in range(len(need.values))]
-        taken = np.zeros(len(candidates), dtype=np.bool_)
         while True:
             lacking = [int(wanted) - len(values) for wanted, values in zip(need.values, seen, strict=True)]
             if len(people) >= need.k and max(lacking, default=0) <= 0:
                 return np.array(members, dtype=np.int64), loss
             seats = max(need.k - len(people), 1)
-            shut = taken | np.isin(subjects, list(people))
+            inside = np.isin(subjects, list(people))
+            shut = inside
             urgent = [s for s, lack in enumerate(lacking) if lack > 0 and lack >= seats]
             if urgent:
                 known = [np.isin(columns.sensitive[candidates, s], list(seen[s])) for s in urgent]
-                shut = shut | np.logical_and.reduce(known)
+                shut = inside | np.logical_and.reduce(known)
             cost = self.box_prices(np.minimum(rows, low), np.maximum(rows, high))
             distance = np.where(shut, np.inf, cost + (cost - loss) * log2[len(members)])
             best = int(np.argmin(distance)) if len(distance) else -1
@@ -114,7 +114,7 @@ class Kernels:
                 nearest = nearest[distance[nearest] < np.inf]
                 crowds = [
                     np.count_nonzero(
-                        ~taken
+                        ~inside
                         & (rows >= np.minimum(low, rows[i])).all(axis=1)
                         & (rows <= np.maximum(high, rows[i])).all(axis=1)
                     )
@@ -122,7 +122,6 @@ class Kernels:
                 ]
                 best = int(nearest[np.argmin(distance[nearest] / np.sqrt(np.minimum(crowds, float(seats))))])
             slot = int(candidates[best])
-            taken[best] = True
             members.append(slot)
             people.add(int(columns.subject[slot]))
             for s, values in enumerate(seen):

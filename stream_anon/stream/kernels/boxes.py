@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import KIND, SIZE, START, TABLE, Prices, compiled, inner, price
+from stream_anon.core.kernels import HIGHEST, KIND, LINEAR, SIZE, START, TABLE, Prices, compiled, inner, line, price
 
 
 class Columns(NamedTuple):
@@ -46,9 +46,18 @@ def unions(
         a, b, share = low[q], high[q], weight[q]
         if facts[q, KIND] == TABLE:
             start, size = facts[q, START], facts[q, SIZE]
+            if a == b:  # the table is symmetric: no need to know which is lower
+                for i in range(len(slots)):
+                    result[i] += share * values[start + a * size + qi[slots[i], q]]
+            else:
+                for i in range(len(slots)):
+                    at = qi[slots[i], q]
+                    result[i] += share * values[start + min(a, at) * size + max(b, at)]
+        elif facts[q, KIND] == LINEAR:
+            slope, highest = values[facts[q, START]], facts[q, HIGHEST]
             for i in range(len(slots)):
                 at = qi[slots[i], q]
-                result[i] += share * values[start + min(a, at) * size + max(b, at)]
+                result[i] += share * line(slope, highest, min(a, at), max(b, at))
         else:
             for i in range(len(slots)):
                 at = qi[slots[i], q]

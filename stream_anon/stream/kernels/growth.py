@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import Prices, compiled, inner
 from stream_anon.stream.kernels.boxes import Columns, Need, union, unions
+
+Flags = npt.NDArray[np.bool_]
 
 
 @inner
@@ -123,6 +126,13 @@ def grow_compiled(
 
 
 @inner
+def close(subject: Ints, candidates: Ints, person: int, shut: Flags) -> None:
+    """Mark all rows about a person."""
+    for i in range(len(candidates)):
+        shut[i] |= subject[candidates[i]] == person
+
+
+@inner
 def inside(qi: Ints, slot: int, low: Ints, high: Ints, other: int) -> bool:
     """Whether a row lies in a box once another row has widened it."""
     for q in range(len(low)):
@@ -147,7 +157,8 @@ def grow_dense_compiled(
     people, count, loss = 1, 1, union(facts, values, weight, qi, seed, low, high)
     cost, distance = np.empty(len(candidates)), np.empty(len(candidates))
     unions(facts, values, weight, qi, candidates, low, high, cost)
-    taken = np.zeros(len(candidates), dtype=np.bool_)
+    shut = np.zeros(len(candidates), dtype=np.bool_)
+    close(subject, candidates, subject[seed], shut)
     while True:
         seats = max(k - people, 1)
         lacking = 0
@@ -159,9 +170,7 @@ def grow_dense_compiled(
         for i in range(len(candidates)):
             slot = candidates[i]
             distance[i] = np.inf
-            if taken[i] or is_in(subject, members, count, subject[slot]):
-                continue
-            if not urgent or brings_one(sensitive, members, count, slot, wanted, distinct, seats):
+            if not shut[i] and (not urgent or brings_one(sensitive, members, count, slot, wanted, distinct, seats)):
                 distance[i] = cost[i] + (cost[i] - loss) * log2[count]
         best = np.argmin(distance) if len(distance) else -1
         if best < 0 or distance[best] == np.inf:
@@ -174,14 +183,14 @@ def grow_dense_compiled(
                     break
                 crowd = 0
                 for i in range(len(candidates)):
-                    if not taken[i] and inside(qi, candidates[i], low, high, candidates[nearest]):
+                    if not shut[i] and inside(qi, candidates[i], low, high, candidates[nearest]):
                         crowd += 1
                 score = distance[nearest] / np.sqrt(float(min(crowd, seats)))
                 distance[nearest] = np.inf
                 if score < best_score:
                     best, best_score = nearest, score
         slot = candidates[best]
-        taken[best] = True
+        close(subject, candidates, subject[slot], shut)
         people += 1
         count_new(sensitive, members, count, slot, distinct)
         members[count] = slot

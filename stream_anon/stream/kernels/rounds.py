@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import KIND, SIZE, START, TABLE, Prices, compiled, inner, price
+from stream_anon.core.kernels import HIGHEST, KIND, LINEAR, SIZE, START, TABLE, Prices, compiled, inner, line, price
 from stream_anon.stream.kernels.boxes import Columns, Need
 from stream_anon.stream.kernels.growth import grow_compiled
 
@@ -108,13 +108,17 @@ def hardness_of(
             row = facts[q, START] + at * facts[q, SIZE]
             for i in range(known):
                 total[i] += share * values[row + sample[q, i]]
+        elif facts[q, KIND] == LINEAR:
+            slope, highest = values[facts[q, START]], facts[q, HIGHEST]
+            for i in range(known):
+                total[i] += share * line(slope, highest, min(at, sample[q, i]), max(at, sample[q, i]))
         else:
             for i in range(known):
                 total[i] += share * price(facts, values, q, min(at, sample[q, i]), max(at, sample[q, i]))
     for step in range(STEPS + 1):
         steps[step] = 0
     for i in range(known):
-        steps[int(min(total[i], 1.0) * STEPS)] += 1
+        steps[int(max(min(total[i], 1.0), 0.0) * STEPS)] += 1
     wanted = (known + 3) // 4
     left, sum_ = wanted, 0
     for step in range(STEPS + 1):
@@ -167,13 +171,15 @@ def arrive_compiled(
 
 
 @inner
-def average(losses: Floats, count: int) -> float:
-    """The average of the last losses, added in the order of the ring."""
-    known = min(count, len(losses))
+def limit_of(threshold: float, patience: float, losses: Floats, released: int) -> float:
+    """Within what distance clusters form: see `TransientClusters`. Losses are added in the order of their ring."""
+    if threshold >= 0.0 or released == 0:
+        return threshold
+    known = min(released, len(losses))
     total = 0.0
     for i in range(known):
         total += losses[i]
-    return total / known
+    return patience * (total / known)
 
 
 @inner
@@ -217,6 +223,7 @@ def rush_compiled(
     costs, steps = np.empty(sample.shape[1]), np.empty(STEPS + 1, dtype=np.int64)
     chosen, sizes = np.empty(len(queue), dtype=np.int64), np.empty(len(queue), dtype=np.int64)
     filled, groups = 0, 0
+    limit = limit_of(taste.threshold, taste.patience, losses, released)
     for n in range(first, len(queue)):
         slot = queue[n]
         known = min(seen, sample.shape[1])
@@ -224,9 +231,7 @@ def rush_compiled(
         for q in range(len(weight)):
             sample[q, seen % sample.shape[1]] = qi[slot, q]
         seen += 1
-        limit = taste.threshold
-        if limit < 0.0 and released:
-            limit = taste.patience * average(losses, released)
+        placed = False
         if limit >= 0.0:
             count = near_rows(facts, values, weight, order, qi, slot, waiting, length, limit, near, total)
             if count >= need.k - 1:
@@ -236,18 +241,21 @@ def rush_compiled(
                 if len(members):
                     losses[released % len(losses)] = loss
                     released += 1
+                    limit = limit_of(taste.threshold, taste.patience, losses, released)
                     chosen[filled : filled + len(members)] = members
                     filled += len(members)
                     sizes[groups] = len(members)
                     groups += 1
                     length = drop(waiting, length, members)
-                    continue
-        waiting[length] = slot
-        length += 1
-        while length and serial[slot] - serial[waiting[0]] >= bound:
-            span = max(serial[slot] - serial[waiting[0]], 1)
+                    placed = True
+        if not placed:
+            waiting[length] = slot
+            length += 1
+        latest = serial[queue[n]]
+        while length and latest - serial[waiting[0]] >= bound:
+            span = max(latest - serial[waiting[0]], 1)
             for i in range(1, length):
-                age = (serial[slot] - serial[waiting[i]]) / span
+                age = (latest - serial[waiting[i]]) / span
                 bonus[i] = taste.opportunity * hardness[waiting[i]] * (YOUNG + (OLD - YOUNG) * age)
             members, loss = grow_compiled(
                 prices, columns, waiting[:1].copy(), waiting[1:length], bonus[1:], need, np.inf, log2
@@ -256,6 +264,7 @@ def rush_compiled(
                 return n + 1 - first, chosen[:filled], sizes[:groups], released
             losses[released % len(losses)] = loss
             released += 1
+            limit = limit_of(taste.threshold, taste.patience, losses, released)
             chosen[filled : filled + len(members)] = members
             filled += len(members)
             sizes[groups] = -len(members)

@@ -1,0 +1,167 @@
+"""Loss, delay, speed and memory of the stream algorithms on one table, in one run, so that they can be compared.
+
+Loss is NCP per cell, a suppressed row counting 1; delays are counted in later arrivals. Rows come in a seeded order.
+Speed and memory are measured on batches, delays row by row: the groups are the same. Kernels are compiled beforehand.
+
+    python benchmarks/stream.py --data DIR --json > stream.jsonl
+    python benchmarks/stream.py --algorithm cail fads --k 10 --delay 1000
+    python benchmarks/stream.py --policy policy.yaml rows.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import multiprocessing
+import resource
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from adult import SENSITIVE, Source, source
+
+from stream_anon.core.batch import Batch
+from stream_anon.core.encode import Encoder
+from stream_anon.core.schema import Schema
+from stream_anon.policy import load
+from stream_anon.policy.privacy import KAnonymity, LDiversity
+from stream_anon.policy.settings import CailSettings, CastleSettings, FadsSettings, MaxDelay, StreamSettings
+from stream_anon.stream import Outcome, build
+
+ALGORITHMS = {
+    "cail": CailSettings(name="cail"),
+    "castle": CastleSettings(name="castle"),
+    "fads": FadsSettings(name="fads"),
+    "standing": CailSettings(name="cail", clusters="standing"),
+}
+ROWS = 30_162
+"""The complete rows of Adult's training file: what the literature compares on."""
+
+BATCH = 500
+HEADS = ("algorithm", "k", "l", "delay", "ncp", "delay_mean", "delay_p99", "delay_max", "suppressed")
+SPEED = ("rows_per_cpu_second", "peak_mb")
+
+
+def main() -> None:
+    """Measure every case and print it as it is done."""
+    arguments = _arguments()
+    if not arguments.json:
+        print(" ".join(f"{head:>12}" for head in (*HEADS, *SPEED)))
+    with _source(arguments) as table:
+        rows = _encode(table, arguments.seed)
+        for algorithm in arguments.algorithm:
+            for delay in (100, 400):  # few and many rows within the bound take different ways: compile both
+                deque(_outcomes(_schema(table, algorithm, 5, 1, delay), rows.take(slice(0, 900)), 300), maxlen=0)
+        for delay in arguments.delay:
+            for l in arguments.l:  # noqa: E741 - the literature's name
+                for k in arguments.k:
+                    for algorithm in arguments.algorithm:
+                        found = _measure(_schema(table, algorithm, k, l, delay), rows)
+                        case = {"algorithm": algorithm, "k": k, "l": l, "delay": delay} | found
+                        _print(case | {"seed": arguments.seed, "table": table.name}, arguments.json)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with adult.csv and hierarchies/; a synthetic table without")
+    parser.add_argument("--policy", nargs=2, type=Path, metavar=("FILE", "DATA"), help="another policy, and a CSV file")
+    parser.add_argument("--json", action="store_true", help="one line of JSON per case")
+    parser.add_argument("--algorithm", nargs="+", choices=ALGORITHMS, default=["cail", "castle", "fads"])
+    parser.add_argument("--k", nargs="+", type=int, default=[5, 10, 50])
+    parser.add_argument("--l", nargs="+", type=int, default=[1, 3], help="1 for none; distinct values of occupation")
+    parser.add_argument("--delay", nargs="+", type=int, default=[500, 1000, 5000])
+    parser.add_argument("--seed", type=int, default=1, help="of the order in which rows arrive")
+    parser.add_argument("--rows", type=int, default=ROWS, help="how many rows of the table")
+    return parser.parse_args()
+
+
+@contextmanager
+def _source(arguments: argparse.Namespace) -> Iterator[Source]:
+    if arguments.policy is None:
+        with source(arguments.data, limit=arguments.rows) as found:
+            yield found
+        return
+    policy, data = arguments.policy
+    with data.open(encoding="utf-8", newline="") as file:
+        rows: list[Any] = list(csv.DictReader(file))
+    yield Source(data.stem, rows[: arguments.rows], load(policy))
+
+
+def _schema(table: Source, algorithm: str, k: int, l: int, delay: int) -> Schema:  # noqa: E741
+    sensitive = next(iter(table.loaded.policy.sensitive), SENSITIVE)
+    diverse = [LDiversity(model="l_diversity", attribute=sensitive, l=l)] if l > 1 else []
+    return table.schema(
+        privacy=[KAnonymity(model="k_anonymity", k=k), *diverse],
+        stream=StreamSettings(max_delay=MaxDelay(records=delay), max_buffer=2 * delay + 2 * BATCH),
+        algorithm=ALGORITHMS[algorithm],
+    )
+
+
+def _encode(table: Source, seed: int) -> Batch:
+    order = np.random.default_rng(seed).permutation(len(table.rows))
+    ref = np.stack([np.zeros(len(order), np.int64), np.arange(len(order))], axis=1)
+    encoded = Encoder(table.schema()).encode_cells([table.rows[i] for i in order], ref, np.zeros(len(order)))
+    if encoded.rejections:
+        sys.exit(f"{len(encoded.rejections)} rows do not fit the policy, the first: {encoded.rejections[0]}")
+    return encoded.batch
+
+
+def _outcomes(schema: Schema, rows: Batch, size: int) -> Iterator[tuple[int, Outcome]]:
+    """One pass in batches of `size`: after each, the number of the row that arrived last, and what left."""
+    engine = build(schema)
+    for first in range(0, len(rows), size):
+        yield min(first + size, len(rows)) - 1, engine.push(rows.take(slice(first, first + size)), 0.0)
+    yield len(rows) - 1, engine.flush()
+
+
+def _measure(schema: Schema, rows: Batch) -> dict[str, Any]:
+    """One case, in a process of its own so that its memory is its own."""
+    context = multiprocessing.get_context("fork")  # the child has the compiled kernels and the rows already
+    answer = context.SimpleQueue()
+    child = context.Process(target=lambda: answer.put(_measure_here(schema, rows)))
+    child.start()
+    child.join()
+    if child.exitcode:
+        sys.exit("a case failed, see above")
+    found: dict[str, Any] = answer.get()
+    return found
+
+
+def _measure_here(schema: Schema, rows: Batch) -> dict[str, Any]:
+    begin = time.process_time()
+    deque(_outcomes(schema, rows, BATCH), maxlen=0)
+    spent = time.process_time() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    waits: list[np.ndarray] = []
+    lost = suppressed = 0.0
+    for latest, outcome in _outcomes(schema, rows, 1):
+        for group in outcome.groups:
+            waits.append(latest - group.rows.serial)
+            lost += float(group.losses.mean()) * len(group.rows)
+        suppressed += 0 if outcome.suppressed is None else len(outcome.suppressed)
+    lost += suppressed
+    delays = np.concatenate(waits or [np.zeros(0)])
+    return {
+        "ncp": round(lost / len(rows), 5),
+        "delay_mean": round(float(delays.mean()), 1) if len(delays) else None,
+        "delay_p99": round(float(np.quantile(delays, 0.99)), 1) if len(delays) else None,
+        "delay_max": int(delays.max()) if len(delays) else None,
+        "suppressed": int(suppressed),
+        "rows_per_cpu_second": round(len(rows) / spent),
+        "peak_mb": round(peak, 1),
+    }
+
+
+def _print(case: dict[str, Any], as_json: bool) -> None:
+    line = json.dumps(case) if as_json else " ".join(f"{case[head]!s:>12}" for head in (*HEADS, *SPEED))
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
