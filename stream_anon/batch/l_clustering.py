@@ -64,13 +64,13 @@ class LClustering:
         rng = np.random.default_rng(self._seed)
         left, draws = np.arange(n, dtype=np.int64), rng.random(n)
         counts = np.bincount(value, minlength=len(values)).astype(np.int64)
-        state = np.array([n, 0], dtype=np.int64)  # rows left, classes ever made
+        state = np.array([n, 0, 0], dtype=np.int64)  # rows left, classes, classes ever started
         groups, group = room_for(table, n // need + 2), np.full(n, -1, dtype=np.int64)
         single = np.empty(0, dtype=np.int64) if len(people) == n else person.astype(np.int64)
         wanted, value = np.array([need, k], dtype=np.int64), value.astype(np.int64)
         while cluster(table, groups, group, left, state, value, counts, single, wanted, draws, AT_ONCE):
             watch(n - int(state[0]))
-        if not (groups.size[: state[1]] > 0).any():
+        if not state[1]:
             return []
         rest = left[: state[0]]
         join_nearest(table, groups, group, rng.permutation(rest), int(state[1]))
@@ -147,17 +147,18 @@ def cluster(
                 remain += 1
         if remain < need or state[0] == 0:
             return False
-        g, size, place = state[1], 0, int(draws[state[0] - 1] * state[0])
+        g, stamp, size, place = state[1], state[2], 0, int(draws[state[0] - 1] * state[0])
         state[1] += 1
+        state[2] += 1
         absorbed = False
         while place >= 0:
             row = left[place]
             state[0] -= 1
             left[place], left[state[0]] = left[state[0]], row
             counts[value[row]] -= 1
-            had[value[row]] = g
+            had[value[row]] = stamp
             if len(single):
-                inside[single[row]] = g
+                inside[single[row]] = stamp
             members[size] = row
             group[row] = g
             if size:
@@ -168,18 +169,18 @@ def cluster(
             if size >= max(need, k):
                 break
             place, distance = nearest_row(
-                table, groups, g, left, state[0], value, single, had, inside, g, cost, size >= need
+                table, groups, g, left, state[0], value, single, had, inside, stamp, cost, size >= need
             )
             other, _ = nearest_group(table, groups, g, g, distance)
             if other >= 0:
                 absorb(table, groups, other, g)  # the older number stays, so that few rows are renamed
-                groups.size[g] = 0
                 for a in range(size):
                     group[members[a]] = other
+                state[1] -= 1
                 absorbed = True
                 break
         if not absorbed and size < max(need, k):  # nobody else may join, and there is no class to join
-            groups.size[g] = 0
+            state[1] -= 1
             for a in range(size):
                 group[members[a]] = -1
                 left[state[0] + a] = members[a]
