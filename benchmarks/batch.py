@@ -1,9 +1,9 @@
-"""What every batch algorithm loses, and what it costs: CPU seconds, peak of memory, NCP per cell; one line of JSON each.
+"""What every batch algorithm loses and costs: CPU seconds, peak of memory, NCP per cell; one line of JSON each.
 
 Adult, the 30,162 rows of its training file, 7 quasi-identifiers, at k = 5, 10, 50 and at k = 5 with l = 3, 5, 7; or a
 synthetic table of that shape without `--data`. Every algorithm runs on all rows, each in a process of its own, after a
-run that is not measured, and what it made is judged by pycanon. `--large` adds a million rows through mondrian and sweep.
-Other libraries are measured where they are installed.
+run that is not measured, and what it made is judged by pycanon. `--large` adds a million rows through mondrian and
+sweep. Other libraries are measured where they are installed.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ def main() -> None:
 def _words(line: dict[str, Any]) -> str:
     if "skipped" in line:
         return f"{line['algorithm']:16} skipped: {line['skipped']}"
+    case = f"{line['algorithm']:16} k={line['k']:<3} l={line['l'] or '-':<2} {line['rows']:>9,} rows"
     return (
-        f"{line['algorithm']:16} k={line['k']:<3} l={line['l'] or '-':<2} {line['rows']:>9,} rows {line['ncp']:.4f} NCP "
-        f"{line['suppressed']:>5} suppressed {line['cpu_seconds']:>6.2f} CPU s {line['peak_mb']:>6.0f} MB"
+        f"{case}: NCP {line['ncp']:.4f}, "
+        f"{line['suppressed']:>5} suppressed, {line['cpu_seconds']:>6.2f} CPU s {line['peak_mb']:>6.0f} MB"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from stream_anon import __version__
-from stream_anon.cli import anonymize, check, demo, output, pipe, schema
+from stream_anon.cli import anonymize, check, demo, output, pipe, replay, schema
 from stream_anon.cli.interrupt import INTERRUPTED
 from stream_anon.errors import PolicyError, StreamAnonError
 
@@ -26,6 +26,7 @@ app.command("demo")(demo.demo)
 app.command("check")(check.check)
 app.command("pipe")(pipe.pipe)
 app.command("anonymize")(anonymize.anonymize)
+app.command("replay")(replay.replay)
 app.command("schema")(schema.schema)
 
 
