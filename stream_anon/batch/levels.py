@@ -64,8 +64,7 @@ def _cells(hierarchy: Hierarchy, points: Ints, widths: Sequence[int]) -> tuple[l
     inside = points < table.highest if table.highest else np.ones(len(points), dtype=bool)
     units, base = list(table.units), 0
     if is_number(hierarchy):
-        units = [unit for unit in units if unit > 1] or [1]
-        base = int(points[inside].min()) if inside.any() and units == [1] else 0
+        base = int(points[inside].min()) if inside.any() and units == [1] else 0  # a grid of its own starts at 0
         units += [width * units[-1] for width in widths if width > 1]
     # What is missing or unknown stays a value of its own at every level but the last.
     cells = [np.where(inside, (points - base) // unit, -1 - points) for unit in units]
