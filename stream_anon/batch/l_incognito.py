@@ -14,6 +14,7 @@ from stream_anon.batch.levels import cell_loss, levels_of
 from stream_anon.batch.partitioner import Watch, unwatched
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.kernels import compiled
 from stream_anon.core.schema import Schema
 from stream_anon.policy.batch_settings import LIncognitoSettings
 
@@ -124,6 +125,33 @@ def _classes(cells: list[Ints]) -> tuple[Ints, Ints]:
         key = key * (int(column.max()) + 1) + column
         if len(key) and key.max() > 2**40:
             key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-    order = np.argsort(key, kind="stable")
-    borders = np.flatnonzero(np.diff(key[order])) + 1
-    return order, np.concatenate([[0], borders, [len(key)]]).astype(np.int64)
+    return grouped(key)
+
+
+@compiled
+def grouped(key: Ints) -> tuple[Ints, Ints]:
+    """The places of equal keys side by side, and where each stretch starts and the last one ends."""
+    width = 64
+    while width < 2 * len(key):
+        width *= 2
+    mask, found = width - 1, 0
+    owner = np.full(width, -1, dtype=np.int64)
+    number, starts = np.empty(len(key), dtype=np.int64), np.zeros(len(key) + 2, dtype=np.int64)
+    for i in range(len(key)):
+        slot = (key[i] * 0x9E3779B1 >> 15) & mask
+        while owner[slot] >= 0 and key[owner[slot]] != key[i]:
+            slot = (slot + 1) & mask
+        if owner[slot] < 0:
+            owner[slot] = i
+            number[i] = found
+            found += 1
+        else:
+            number[i] = number[owner[slot]]
+        starts[number[i] + 2] += 1
+    for c in range(found):
+        starts[c + 2] += starts[c + 1]
+    order = np.empty(len(key), dtype=np.int64)
+    for i in range(len(key)):
+        order[starts[number[i] + 1]] = i
+        starts[number[i] + 1] += 1
+    return order, starts[: found + 1].copy()
