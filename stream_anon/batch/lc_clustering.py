@@ -30,7 +30,8 @@ class LCClustering:
 
     1. Bucket the rows by sensitive value, the most demanding first (sorted by l, which need not follow sensitivity).
     2. Seed a class from the most demanding bucket; fill it with one row from each other bucket, the least demanding
-       first, until it has l values, and 1/c of them at least; from each bucket the row that costs least.
+       first, until it has l values, and 1/c of them at least; from each bucket the row that costs least. Among equally
+       demanding buckets the fullest comes first, so that none is left over.
     3. Stop when the most demanding bucket cannot be served: to skip it would leave its rows without company.
     4. Place what is left by least added loss, wherever the class then still satisfies the policy; suppress the rest.
     5. Cut classes of at least twice their l, if both halves satisfy the policy and lose less.
@@ -66,20 +67,21 @@ class LCClustering:
         person = np.empty(0, dtype=np.int64) if len(people) == len(rows) else person.astype(np.int64)
         codes = np.unique(rows.sensitive[:, model.column]).tolist()
         demand = {code: model.demands.get(code, model.l) for code in codes}
-        codes.sort(key=lambda code: (-demand[code], code))
         rng, column = np.random.default_rng(self._seed), rows.sensitive[:, model.column]
         buckets = {code: rng.permutation(np.flatnonzero(column == code)) for code in codes}
         least = max(math.ceil(1 / model.c - 1e-9), 1)
         found: list[Ints] = []
         failed, settled = 0, 0
-        while (top := next((code for code in codes if len(buckets[code])), None)) is not None and failed < TRIED:
+        while filled := [code for code in codes if len(buckets[code])]:
+            top = min(filled, key=lambda code: (-demand[code], -len(buckets[code])))
             wanted = max(demand[top], least)
             seed = int(buckets[top][-1 - failed % len(buckets[top])])
-            order = [code for code in reversed(codes) if code != top and len(buckets[code])]
+            order = [code for code in filled if code != top]
+            order.sort(key=lambda code: (demand[code], -len(buckets[code])))
             members = _fill(dense, seed, [buckets[code] for code in order], wanted, judge.need.k, person, inside)
             if len(order) + 1 < wanted or not judge.holds(members):
                 failed += 1
-                if failed >= len(buckets[top]) or len(order) + 1 < wanted:
+                if failed >= min(len(buckets[top]), TRIED) or len(order) + 1 < wanted:
                     break
                 continue
             failed = 0

@@ -12,6 +12,9 @@ from stream_anon.core.hierarchy import Ints
 TRIES = 50
 """Classes tried for a row that not every class can take."""
 
+ROUNDS = 3
+"""How often a row is tried: those placed meanwhile may have made room."""
+
 NOWHERE = -1
 
 
@@ -34,25 +37,23 @@ def with_leftovers(dense: Dense, judge: Judge, found: list[Ints]) -> list[Ints]:
 
 
 def place_leftovers(dense: Dense, classes: Classes, judge: Judge, count: int) -> None:
-    """Each leftover joins the cheapest class that can take it; again and again, for others may have made room."""
+    """Each leftover joins the cheapest class that can take it, if one can."""
     cost, left = np.empty(count), np.flatnonzero(classes.group < 0)
     members = {} if judge.monotone or not len(left) else dict(enumerate(_parts(classes.group)))
-    while len(left):
+    for _ in range(ROUNDS):
         for row in left.tolist():
             added(dense, classes, row, cost)
             if judge.monotone:
                 join(dense, classes, row, int(np.argmin(cost)))
                 continue
-            for c in np.argsort(cost, kind="stable")[:TRIES].tolist():
+            near = np.argpartition(cost, TRIES)[:TRIES] if count > TRIES else np.arange(count)
+            for c in near[np.argsort(cost[near], kind="stable")].tolist():
                 union = np.append(members[c], row)
                 if judge.holds(union):
                     members[c] = union
                     join(dense, classes, row, c)
                     break
-        still = left[classes.group[left] < 0]
-        if len(still) == len(left):
-            return
-        left = still
+        left = left[classes.group[left] < 0]
 
 
 def _parts(group: Ints) -> list[Ints]:
