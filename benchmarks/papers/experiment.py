@@ -22,7 +22,7 @@ from stream_anon.batch.l_incognito import LIncognito
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.loss.uncertainty import Uncertainty
+from stream_anon.core.loss.uncertainty import uncertainty
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Diagnostic, Problem
 from stream_anon.policy import Policy
@@ -85,7 +85,7 @@ class Experiment:
         """L-clustering and L-incognito on the first `width` attributes: loss in bits, relative loss, CPU seconds."""
         schema = self.schema(ORDER[:width], [{"model": "l_diversity", "attribute": SENSITIVE, "l": l}])
         rows = self.encoded(schema)
-        measure = Uncertainty([name == "age" for name in ORDER[:width]], np.ones(width))
+        ordered = [name == "age" for name in ORDER[:width]]
         begin = time.process_time()
         found = partition("l-clustering", rows, schema, seed=seed)
         spent = time.process_time() - begin
@@ -97,8 +97,8 @@ class Experiment:
         columns = full.columns_of(rows, schema)
         levels = node or tuple(len(column.cells) - 1 for column in columns)
         bits = sum(float(column.bits[level]) for column, level in zip(columns, levels, strict=True))
-        everything = len(rows) * measure.row_loss(rows.qi)
-        loss = measure.table_loss(rows.qi, found.classes)
+        everything = table_bits(rows.qi, [np.arange(len(rows))], ordered)
+        loss = table_bits(rows.qi, found.classes, ordered)
         point = {
             "attributes": width,
             "l": l,
@@ -153,6 +153,22 @@ def start(name: str, description: str | None, default_rows: int | None = None) -
     with (arguments.data / "adult.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))[: arguments.rows]
     return Experiment(name, arguments.data, arguments.out, len(rows), arguments.quick, rows)
+
+
+def table_bits(qi: Ints, classes: Sequence[Ints], ordered: Sequence[bool]) -> float:
+    """The loss of a table in bits, as `Uncertainty.table_loss` gives it, for many classes at once."""
+    sizes = np.array([len(index) for index in classes])
+    starts, group = np.cumsum([0, *sizes[:-1]]), np.repeat(np.arange(len(classes)), sizes)
+    members, total = qi[np.concatenate(list(classes))], 0.0
+    for q, number in enumerate(ordered):
+        column = members[:, q]
+        if number:
+            count = np.maximum.reduceat(column, starts) - np.minimum.reduceat(column, starts) + 1
+        else:
+            pairs = np.unique(group * (int(column.max()) + 1) + column)
+            count = np.bincount(pairs // (int(column.max()) + 1), minlength=len(classes))
+        total += float(uncertainty(count) @ sizes)
+    return total
 
 
 def shares_above(classes: Sequence[Ints], values: Ints, c: float) -> int:
