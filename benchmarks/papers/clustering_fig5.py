@@ -20,7 +20,8 @@ def main() -> None:
     experiment.claim(
         "full-domain generalization grows faster than in proportion", full[-1] / full[0] > widths[-1] / widths[0]
     )
-    experiment.claim(f"45,222 rows, 8 attributes, l=7 in {times[-1]:.0f} <= 60 CPU seconds", times[-1] <= 60)
+    if experiment.limit == 45_222:
+        experiment.claim(f"45,222 rows, 8 attributes, l=7 in {times[-1]:.0f} <= 60 CPU seconds", times[-1] <= 60)
     experiment.finish(draw)
 
 
