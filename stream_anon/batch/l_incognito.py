@@ -138,7 +138,7 @@ def grouped(key: Ints) -> tuple[Ints, Ints]:
     owner = np.full(width, -1, dtype=np.int64)
     number, starts = np.empty(len(key), dtype=np.int64), np.zeros(len(key) + 2, dtype=np.int64)
     for i in range(len(key)):
-        slot = (key[i] * 0x9E3779B1 >> 15) & mask
+        slot = (((key[i] ^ key[i] >> 31) & 0x7FFFFFFF) * 0x9E3779B1 >> 15) & mask  # stays within 63 bits
         while owner[slot] >= 0 and key[owner[slot]] != key[i]:
             slot = (slot + 1) & mask
         if owner[slot] < 0:

@@ -21,6 +21,7 @@ from stream_anon.batch import ALGORITHMS
 from stream_anon.cli import output
 from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
+from stream_anon.cli.report import page
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.sheets import new_file, refuse_to_overwrite, sheet_for
 from stream_anon.io.tables import kind_of, read_parts
@@ -50,6 +51,7 @@ def anonymize(
     dead_letters: Annotated[
         Path | None, typer.Option("--dead-letters", help="Append what is told of rejected rows to this file.")
     ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write a page (HTML) about the result.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to long work.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file if it is there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
@@ -68,7 +70,8 @@ def anonymize(
     loaded, schema = prepare(policy)
     for path in (data, out):
         kind_of(path)
-    refuse_to_overwrite(out, force)
+    for path in (out, *([report] if report else [])):
+        refuse_to_overwrite(path, force)
     run = Anonymization(schema, algorithm, options_of(settings or []), seed)
     begin, cpu = time.monotonic(), time.process_time()
     with bars(quiet=as_json) as bar:
@@ -84,6 +87,10 @@ def anonymize(
         "cpu_seconds": round(time.process_time() - cpu, 2),
         "peak_mb": peak_mb(),
     }
+    if report is not None:
+        with new_file(report, force) as raw:
+            sizes = [len(group.rows) for group in run.groups]
+            raw.write(page(run.summary() | measured, sizes, schema.policy.name).encode())
     if as_json:
         output.print_json(run.summary() | measured | {"output": str(out)})
         return

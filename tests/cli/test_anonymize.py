@@ -166,3 +166,11 @@ def test_many_classes_are_absorbed(place: Path) -> None:
     for seed in range(5):
         found = partition("l-clustering", rows, schema, seed=seed)
         assert sum(map(len, found.classes)) + len(found.suppressed) == len(rows)
+
+
+def test_report(place: Path) -> None:
+    assert call(place, "anonymize", "data.jsonl", "out.jsonl", "--report", str(place / "report.html")) == 0
+    page = (place / "report.html").read_text(encoding="utf-8")
+    assert "birth_year" in page
+    assert "<script" not in page
+    assert "http" not in page
