@@ -4,13 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?=
 
-.PHONY: demo test lint bench soak clean
+.PHONY: demo test lint bench soak chaos clean
 
 demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -25,6 +25,12 @@ bench: $(VENV)/.test
 
 soak: $(VENV)/.test
 	$(BIN)/python benchmarks/soak.py --json
+
+# A real broker, WORKERS workers, KILLS failures of all kinds; one JSON line in which lost, doubled and the like are 0.
+KILLS ?= 60
+WORKERS ?= 2
+chaos: $(VENV)/.test
+	$(BIN)/python tests/chaos/chaos.py --kills $(KILLS) --workers $(WORKERS)
 
 clean:
 	rm -rf $(VENV)

@@ -5,6 +5,7 @@ Speed and memory are measured on batches, delays row by row: the groups are the 
 
     python benchmarks/stream.py --data DIR --json > stream.jsonl
     python benchmarks/stream.py --algorithm cail fads --k 10 --delay 1000
+    python benchmarks/stream.py --algorithm cail --cail opportunity=0 patience=0.2
     python benchmarks/stream.py --policy policy.yaml rows.csv
 """
 
@@ -25,16 +26,24 @@ from typing import Any
 
 import numpy as np
 from adult import SENSITIVE, Source, source
+from ruamel.yaml import YAML
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema
 from stream_anon.policy import load
 from stream_anon.policy.privacy import KAnonymity, LDiversity
-from stream_anon.policy.settings import CailSettings, CastleSettings, FadsSettings, MaxDelay, StreamSettings
+from stream_anon.policy.settings import (
+    AlgorithmSettings,
+    CailSettings,
+    CastleSettings,
+    FadsSettings,
+    MaxDelay,
+    StreamSettings,
+)
 from stream_anon.stream import Outcome, build
 
-ALGORITHMS = {
+ALGORITHMS: dict[str, AlgorithmSettings] = {
     "cail": CailSettings(name="cail"),
     "castle": CastleSettings(name="castle"),
     "fads": FadsSettings(name="fads"),
@@ -77,8 +86,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--l", nargs="+", type=int, default=[1, 3], help="1 for none; distinct values of occupation")
     parser.add_argument("--delay", nargs="+", type=int, default=[500, 1000, 5000])
     parser.add_argument("--seed", type=int, default=1, help="of the order in which rows arrive")
+    parser.add_argument(
+        "--cail", nargs="+", default=[], metavar="KEY=VALUE", help="other settings of cail, as in a policy"
+    )
     parser.add_argument("--rows", type=int, default=ROWS, help="how many rows of the table")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.cail:
+        changes = {key: YAML(typ="safe").load(value) for key, value in (pair.split("=", 1) for pair in arguments.cail)}
+        ALGORITHMS["cail"] = CailSettings(name="cail", **changes)
+    return arguments
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from stream_anon.io.resume import PARTIAL, resumed_file
 from stream_anon.io.sheets import refuse_to_overwrite, sheet_for
 from stream_anon.io.tables import TableError, kind_of, read_parts
 from stream_anon.runtime.anonymize import Anonymization
-from stream_anon.runtime.replay import Instants, Replay
+from stream_anon.runtime.recording import Instants, Replay
 
 
 def replay(

@@ -15,7 +15,7 @@ import numpy as np
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints, Tree, ValueSet
 from stream_anon.core.kernels import cell_prices
-from stream_anon.core.privacy.base import distinct
+from stream_anon.core.privacy.base import distinct, distinct_each
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PrivacyViolation
 
@@ -122,10 +122,10 @@ class Group:
 
 def release(rows: Batch, schema: Schema, reason: Reason) -> Group:
     """Make one group of the rows, or raise PrivacyViolation."""
-    return release_all(rows, [len(rows)], schema, reason)[0]
+    return release_all(rows, [len(rows)], schema, [reason])[0]
 
 
-def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reason: Reason) -> list[Group]:
+def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reasons: Sequence[Reason]) -> list[Group]:
     """Make groups of consecutive rows, `sizes` many each, or raise PrivacyViolation for the first that must not leave.
 
     1. Put each group's rows into an order that only the secret and the members decide.
@@ -139,21 +139,30 @@ def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reason: Reaso
         raise PrivacyViolation("a row reached the gate twice")
     starts = np.cumsum([0, *sizes])
     rows, identities = _arrange(rows, sizes, starts, schema)
+    repaired = schema.requirements.repair_each(rows, starts)
+    people = distinct_each(rows.subject, starts).tolist()
+    failing = schema.requirements.first_failing(repaired, starts)
+    if failing is not None:
+        model, g = failing
+        raise PrivacyViolation(f"a group of {sizes[g]} rows of {people[g]} people does not satisfy {model.name}")
     low = np.minimum.reduceat(rows.qi, starts[:-1], axis=0)
     high = np.maximum.reduceat(rows.qi, starts[:-1], axis=0)
     losses = _losses(rows, starts, low, high, schema)
-    groups: list[Group] = []
-    for g, (identity, ends) in enumerate(zip(identities, pairwise(starts.tolist()), strict=True)):
-        members = rows.take(slice(*ends))
-        repaired = schema.requirements.repair(members)
-        people = distinct(members.subject)
-        failing = schema.requirements.failing(repaired)
-        if failing is not None:
-            raise PrivacyViolation(f"a group of {len(members)} rows of {people} people does not satisfy {failing.name}")
-        groups.append(
-            Group(identity, members, repaired.sensitive, low[g], high[g], losses[g], people, reason, schema, _SEAL)
+    return [
+        Group(
+            identity,
+            rows.take(slice(first, last)),
+            repaired.sensitive[first:last],
+            low[g],
+            high[g],
+            losses[g],
+            people[g],
+            reasons[g],
+            schema,
+            _SEAL,
         )
-    return groups
+        for g, (identity, (first, last)) in enumerate(zip(identities, pairwise(starts.tolist()), strict=True))
+    ]
 
 
 def reuse(row: Batch, host: Group) -> Group | None:

@@ -43,7 +43,7 @@ class CailSettings(Settings):
     patience: Annotated[Number, Field(gt=0, lt=1)] = 0.4
     threshold: Annotated[Number, Field(ge=0)] | None = None
     opportunity: Annotated[Number, Field(ge=0)] = 0.7
-    max_clusters: int = Field(default=50, ge=1)
+    max_clusters: int = Field(default=1000, ge=1)
     memory: int = Field(default=100, ge=1)
     completion: Literal["nearest", "merge"] = "nearest"
     loss: Literal["ncp", "leaves", "descendants", "subtree"] = "ncp"

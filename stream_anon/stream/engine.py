@@ -188,10 +188,10 @@ class Engine:
     def _let_go(self) -> Outcome:
         """Take what was chosen through the gate, and forget it."""
         groups: list[Group] = []
-        for reason in dict.fromkeys(reason for reason, _ in self._chosen):
-            chosen = [slots for because, slots in self._chosen if because is reason]
+        if self._chosen:
+            reasons, chosen = zip(*self._chosen, strict=True)
             rows = self._buffer.rows(np.concatenate(chosen))
-            groups += release_all(rows, [len(slots) for slots in chosen], self._schema, reason)
+            groups = release_all(rows, [len(slots) for slots in chosen], self._schema, reasons)
         if self._hosts is not None:
             self._hosts.remember(groups)
         suppressed = self._buffer.rows(np.concatenate(self._given_up)) if self._given_up else None

@@ -18,7 +18,7 @@ from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.io.tables import read_parts
 from stream_anon.runtime.demo import admissions, policy_text
-from stream_anon.runtime.replay import instant
+from stream_anon.runtime.recording import instant
 
 COUNT = 300
 

@@ -130,7 +130,7 @@ def shared_schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
 def test_many_groups_at_once_are_the_groups_one_by_one(tmp_path: Path) -> None:
     schema = patients(tmp_path)
     rows = encoded(schema, ROWS + ROWS)
-    together = release_all(rows, [3, 5], schema, Reason.READY)
+    together = release_all(rows, [3, 5], schema, [Reason.READY] * 2)
     apart = [release(rows.take(part), schema, Reason.READY) for part in (slice(0, 3), slice(3, 8))]
     assert [group.encoded() for group in together] == [group.encoded() for group in apart]
 
@@ -140,9 +140,9 @@ def test_one_unsafe_group_stops_all_of_them(tmp_path: Path) -> None:
     rows = encoded(schema, ROWS)
     for sizes in ([2, 2], [3, 1], [4, 0]):
         with pytest.raises(PrivacyViolation):
-            release_all(rows, sizes, schema, Reason.READY)
+            release_all(rows, sizes, schema, [Reason.READY] * len(sizes))
     with pytest.raises(ValueError, match=r"."):
-        release_all(rows, [2], schema, Reason.READY)
+        release_all(rows, [2], schema, [Reason.READY])
 
 
 def row_order(group: Group) -> list[int]:

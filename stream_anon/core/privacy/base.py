@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,6 +28,10 @@ class PrivacyModel(ABC):
     def shortfall(self, rows: Batch) -> float:
         """0.0 if the rows may be published together; otherwise how far they are from it, in the model's own measure."""
 
+    def shortfalls(self, rows: Batch, starts: Ints) -> Floats:
+        """The shortfall of each of many groups: rows `starts[g]` up to `starts[g + 1]`."""
+        return np.array([self.shortfall(rows.take(slice(*ends))) for ends in pairwise(starts.tolist())])
+
     @abstractmethod
     def gains(self, rows: Batch, candidates: Batch) -> Floats:
         """For each candidate, by how much the shortfall would fall if it joined; negative if it would grow."""
@@ -42,6 +47,20 @@ class PrivacyModel(ABC):
 def distinct(values: Ints) -> int:
     """The number of different values."""
     return len(set(values.tolist()))
+
+
+def distinct_each(values: Ints, starts: Ints) -> Ints:
+    """The number of different values in each group: `values[starts[g]:starts[g + 1]]`.
+
+    >>> distinct_each(np.array([7, 7, 9, 7, 8, 8]), np.array([0, 3, 6]))
+    array([2, 2])
+    """
+    group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.lexsort((values, group))
+    values, group = values[order], group[order]
+    first = np.ones(len(values), dtype=np.bool_)
+    first[1:] = (values[1:] != values[:-1]) | (group[1:] != group[:-1])
+    return np.bincount(group[first], minlength=len(starts) - 1)
 
 
 def count_people(values: Ints, subjects: Ints) -> tuple[Ints, Ints, int]:

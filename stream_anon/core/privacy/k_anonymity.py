@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from stream_anon.core.batch import Batch
-from stream_anon.core.hierarchy.base import Floats
-from stream_anon.core.privacy.base import PrivacyModel, distinct
+from stream_anon.core.hierarchy.base import Floats, Ints
+from stream_anon.core.privacy.base import PrivacyModel, distinct, distinct_each
 
 
 class KAnonymity(PrivacyModel):
@@ -20,6 +20,10 @@ class KAnonymity(PrivacyModel):
     def shortfall(self, rows: Batch) -> float:
         """The number of people still missing."""
         return float(max(0, self.k - distinct(rows.subject)))
+
+    def shortfalls(self, rows: Batch, starts: Ints) -> Floats:
+        """The number of people still missing in each group."""
+        return np.maximum(0.0, self.k - distinct_each(rows.subject, starts))
 
     def gains(self, rows: Batch, candidates: Batch) -> Floats:
         """1 for somebody new while people are missing."""

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from stream_anon.core.hierarchy.base import Ints
-from stream_anon.core.privacy.base import SLACK, SensitiveModel
+from stream_anon.core.batch import Batch
+from stream_anon.core.hierarchy.base import Floats, Ints
+from stream_anon.core.privacy.base import SLACK, SensitiveModel, distinct_each
 
 
 class DistinctL(SensitiveModel):
@@ -22,6 +23,10 @@ class DistinctL(SensitiveModel):
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
         """The number of values still missing."""
         return float(max(0, self.l - len(values)))
+
+    def shortfalls(self, rows: Batch, starts: Ints) -> Floats:
+        """The number of values still missing in each group."""
+        return np.maximum(0.0, self.l - distinct_each(rows.sensitive[:, self.column], starts))
 
 
 class EntropyL(SensitiveModel):

@@ -1,0 +1,56 @@
+"""`stream-anon broker`: a real Kafka on this machine in the foreground, for trials without Docker or Java."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stream_anon.cli import output
+from stream_anon.cli.kafka_part import need_clients, prepare_for_kafka
+
+
+def broker(
+    policy: Annotated[
+        Path | None, typer.Option("--policy", "-p", help="Create the topics this policy names.", show_default=False)
+    ] = None,
+    port: Annotated[int, typer.Option(help="Where it listens on the loopback.")] = 9092,
+    folder: Annotated[
+        Path | None, typer.Option(help="Keep the data here; without it they are deleted at the end.")
+    ] = None,
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the input topic.")] = 4,
+) -> None:
+    """Run Apache Kafka locally until Ctrl-C. The first start downloads it (43 MB).
+
+    [bold]Examples[/bold]
+
+        stream-anon broker -p policy.yaml
+
+        stream-anon broker --port 19092 --folder kafka-data
+    """
+    need_clients()
+    from stream_anon.io.broker import LocalBroker
+    from stream_anon.io.kafka_topics import create_topics
+    from stream_anon.runtime.build import kafka_of
+
+    topics: dict[str, int] = {}
+    if policy is not None:
+        kafka = kafka_of(prepare_for_kafka(policy)[0].policy)
+        topics = {kafka.input: partitions, kafka.output: partitions}
+        topics |= {kafka.dead_letter: 1} if kafka.dead_letter else {}
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    output.say("starting Apache Kafka ...")
+    local = LocalBroker(folder, port=port)
+    try:
+        local.start()
+        created = create_topics(local.bootstrap, topics)
+        output.say(f"Kafka listens on {local.bootstrap}" + (f"; created {', '.join(created)}" if created else ""))
+        output.say(f"next: stream-anon run -p {policy or 'POLICY'} — end with Ctrl-C")
+        ended.wait()
+    finally:
+        local.remove()

@@ -1,0 +1,46 @@
+"""`stream-anon doctor`: whether the broker, the topics and the group are fit for `run`; changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stream_anon.cli import output
+from stream_anon.cli.kafka_part import prepare_for_kafka
+
+
+def doctor(
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON on stdout.")] = False,
+) -> None:
+    """Ask the broker everything a worker depends on: one line each, with the remedy where something is wrong.
+
+    [bold]Example[/bold]
+
+        stream-anon doctor -p policy.yaml
+    """
+    loaded, schema = prepare_for_kafka(policy)
+    from stream_anon.io.kafka_doctor import Doctor
+    from stream_anon.runtime.build import kafka_of
+    from stream_anon.runtime.checkup import ledger_findings
+
+    kafka = kafka_of(loaded.policy)
+    found = list(
+        Doctor(kafka.bootstrap, kafka.group, kafka.input, kafka.output, kafka.dead_letter, kafka.options).examine()
+    )
+    if all(finding.good for finding in found):
+        found += ledger_findings(kafka, schema)
+    good = all(finding.good for finding in found)
+    if as_json:
+        output.print_json({"good": good, "findings": [asdict(finding) for finding in found]})
+    else:
+        for finding in found:
+            mark, style = ("ok  ", "green") if finding.good else ("FAIL", "bold red")
+            remedy = "" if finding.good or not finding.remedy else f" — {finding.remedy}"
+            output.say(f"{mark}  {finding.question}: {finding.detail}{remedy}", style=style)
+        output.say(f"next: stream-anon run -p {policy}" if good else "next: correct what failed and ask again")
+    if not good:
+        raise typer.Exit(1)

@@ -1,0 +1,99 @@
+"""`stream-anon run`: one worker on Kafka, until it is told to stop; start more of them to share the partitions."""
+
+from __future__ import annotations
+
+import signal
+import time
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from stream_anon.cli import output
+from stream_anon.cli.kafka_part import prepare_for_kafka
+from stream_anon.cli.ready import make_ready
+
+_HANGING = 60.0
+"""Seconds without a round of the loop after which /livez says no: longer than any single call may take."""
+
+
+class From(StrEnum):
+    """Where a partition is begun that has no committed offset."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+def run(
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
+    start: Annotated[
+        From | None,
+        typer.Option(
+            "--from", help="Where to begin partitions without a committed offset although the output was used."
+        ),
+    ] = None,
+    instance: Annotated[
+        str | None,
+        typer.Option(help="A name for this worker that it keeps over restarts; no two workers may share it."),
+    ] = None,
+    status_port: Annotated[int, typer.Option(help="Port of /metrics, /livez and /readyz; 0 for none.")] = 9464,
+    status_host: Annotated[str, typer.Option(help="Address of the status port.")] = "127.0.0.1",
+) -> None:
+    """Anonymize a Kafka topic: every record leaves in one group, exactly once, within the delay bound, or not at all.
+
+    SIGTERM publishes what satisfies the policy, leaves the rest unread for the next worker, and ends with 0.
+
+    [bold]Examples[/bold]
+
+        stream-anon run -p policy.yaml
+
+        stream-anon run -p policy.yaml --instance worker-0 --status-host 0.0.0.0
+    """
+    loaded, schema = prepare_for_kafka(policy)
+    from stream_anon.io.kafka import KafkaTransport
+    from stream_anon.observe.logs import log_to
+    from stream_anon.observe.metrics import Metrics
+    from stream_anon.observe.server import StatusServer
+    from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transactional_id
+    from stream_anon.runtime.worker import Worker
+
+    make_ready(loaded.policy.algorithm)
+    log_to()
+    kafka = kafka_of(loaded.policy)
+    settings = settings_of(loaded.policy, start.value if start else None)
+    options = dict(kafka.options)
+    if instance is not None:
+        options.setdefault("group.instance.id", instance)
+    metrics = Metrics(loaded.policy.name, schema.fingerprint, settings.delay, [column.name for column in schema.quasi])
+    transport = KafkaTransport(
+        kafka.bootstrap,
+        kafka.group,
+        kafka.input,
+        transactional_id=transactional_id(kafka.group, instance),
+        options=options,
+    )
+    worker = Worker(transport, parts_of(schema), settings, metrics)
+    received: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        worker.stop()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    if status_port:
+        StatusServer(
+            metrics.registry,
+            lambda: time.monotonic() - metrics.last_round < _HANGING,
+            lambda: worker.ready,
+            status_host,
+            status_port,
+        ).start()
+        output.say(f"status: http://{status_host}:{status_port}/metrics")
+    output.say(f"{loaded.policy.name}: {kafka.input} → {kafka.output} — next: read {kafka.output}; stop with SIGTERM")
+    worker.run()
+    if received and received[0] == signal.SIGINT:
+        raise typer.Exit(130)

@@ -1,0 +1,298 @@
+"""The transport over kafka-python: the only module that knows this client, its traps and its errors."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+from zlib import crc32
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafka import errors as client_errors
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.structs import MemberState
+
+from stream_anon.io.kafka_options import client_options
+from stream_anon.io.kafka_topics import KafkaTopics
+from stream_anon.io.transport import (
+    AbortableError,
+    Committed,
+    FencedError,
+    Membership,
+    OutcomeUnknownError,
+    Outgoing,
+    Polled,
+    Ref,
+    Slice,
+    TopicFacts,
+    TransportError,
+)
+from stream_anon.io.watchdog import Watchdog
+
+_CONSUMER = {"session_timeout_ms": 8_000, "heartbeat_interval_ms": 2_000, "max_poll_interval_ms": 60_000}
+_CONSUMER |= {"metadata_max_age_ms": 30_000, "fetch_max_wait_ms": 50}  # a partition added is seen within half a minute
+_PRODUCER = {
+    "transaction_timeout_ms": 12_000,
+    "linger_ms": 5,
+    "batch_size": 131_072,
+    "retry_backoff_ms": 5,  # a transaction begun right after another waits this long; the default 100 costs 100 ms each
+    "delivery_timeout_ms": 20_000,
+    "request_timeout_ms": 10_000,
+    "max_block_ms": 20_000,
+}
+_STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, before the loop goes on and asks again
+
+
+class _Assigned(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Holds every newly assigned partition back; it runs on the client's own thread and must not ask the broker."""
+
+    def __init__(self) -> None:
+        self.consumer: Any = None
+        self._lock = threading.Lock()
+        self._assigned: set[int] = set()
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        """The worker notices by the assignment captured after poll."""
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Pause, with some position, so that the client neither resets nor reads before the ledger is restored."""
+        for tp in assigned:
+            self.consumer.pause(tp)
+            self.consumer.seek(tp, 0)
+            with self._lock:
+                self._assigned.add(tp.partition)
+
+    def take(self) -> frozenset[int]:
+        """Partitions assigned since the last call."""
+        with self._lock:
+            taken, self._assigned = frozenset(self._assigned), set()
+            return taken
+
+
+class KafkaTransport:
+    """One worker's consumer, transactional producer, and a second consumer outside the group for single records.
+
+    `instance` names the worker's slot: static membership and a transactional id that fences the slot's predecessor.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        *,
+        transactional_id: str,
+        options: Mapping[str, Any] | None = None,
+        watchdog: Watchdog | None = None,
+    ) -> None:
+        chosen = client_options(options or {})
+        common = {"bootstrap_servers": bootstrap, "reconnect_backoff_max_ms": 1_000}
+        self._watchdog = watchdog or Watchdog()
+        self._topic, self._group = topic, group
+        self._topics = KafkaTopics({**common, **chosen["admin"]}, {**common, **chosen["consumer"]}, topic)
+        self._producer_options = {**common, **_PRODUCER, **chosen["producer"], "transactional_id": transactional_id}
+        self._producer: Any = None
+        self._futures: list[Any] = []
+        self._listener = _Assigned()
+        logging.getLogger("kafka.coordinator.consumer").addFilter(_quiet)
+        with _translated():
+            self._consumer = KafkaConsumer(
+                **{
+                    **common,
+                    "partition_assignment_strategy": (CooperativeStickyAssignor,),
+                    **_CONSUMER,
+                    **chosen["consumer"],
+                    "group_id": group,
+                    "isolation_level": "read_committed",
+                    "enable_auto_commit": False,
+                    "auto_offset_reset": "none",
+                }
+            )
+        self._listener.consumer = self._consumer
+        self._consumer.subscribe([topic], listener=self._listener)
+
+    def poll(self, timeout: float, limit: int) -> Polled:
+        """Poll, then capture generation, member and assignment together."""
+        out_of_range: frozenset[int] = frozenset()
+        found: dict[TopicPartition, list[Any]] = {}
+        try:
+            found = self._consumer.poll(timeout_ms=max(0, int(timeout * 1000)), max_records=max(1, limit))
+        except client_errors.OffsetOutOfRangeError as error:
+            out_of_range = frozenset(tp.partition for tp in error.args[0])
+        except client_errors.KafkaError as error:
+            raise _translate(error) from None
+        membership = self._capture()
+        slices = tuple(
+            Slice(
+                tp.partition,
+                [r.offset for r in records],
+                [r.timestamp / 1000.0 for r in records],
+                [r.value for r in records],
+            )
+            for tp, records in found.items()
+        )
+        positions, ends = {}, {}
+        for tp in self._consumer.assignment():
+            with contextlib.suppress(client_errors.IllegalStateError, AssertionError):
+                at, end = self._consumer.position(tp, timeout_ms=0), self._consumer.highwater(tp)
+                if at is not None:
+                    positions[tp.partition] = at
+                if end is not None:
+                    ends[tp.partition] = end
+        return Polled(slices, positions, membership, self._listener.take(), out_of_range, ends)
+
+    def _capture(self) -> Membership | None:
+        """Generation and assignment, read twice around: None unless both reads agree and the member is stable."""
+        before = self._consumer.group_metadata()
+        partitions = frozenset(tp.partition for tp in self._consumer.assignment())
+        after = self._consumer.group_metadata()
+        if before != after or after.state != MemberState.STABLE or after.generation_id < 0 or not after.member_id:
+            return None
+        return Membership(after.generation_id, after.member_id, partitions, after)
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Read from `offset` on, if the partition is still assigned."""
+        with contextlib.suppress(client_errors.IllegalStateError, AssertionError, KeyError):
+            self._consumer.seek(TopicPartition(self._topic, partition), offset)
+
+    def pause(self, partitions: Collection[int]) -> None:
+        """Pause what is still assigned."""
+        self._consumer.pause(*self._assigned(partitions))
+
+    def resume(self, partitions: Collection[int]) -> None:
+        """Resume what is still assigned."""
+        self._consumer.resume(*self._assigned(partitions))
+
+    def _assigned(self, partitions: Collection[int]) -> list[TopicPartition]:
+        return [tp for tp in self._consumer.assignment() if tp.partition in partitions]
+
+    def ledgers(self, partitions: Collection[int]) -> dict[int, Committed | None]:
+        """All at once; when that is not stable in time, each on its own."""
+        wanted = [TopicPartition(self._topic, p) for p in sorted(partitions)]
+        if not wanted:
+            return {}
+        try:
+            return self._ledgers(wanted, _STABLE_READ)
+        except client_errors.KafkaTimeoutError:
+            found: dict[int, Committed | None] = {}
+            for tp in wanted:
+                with contextlib.suppress(client_errors.KafkaTimeoutError):
+                    found.update(self._ledgers([tp], _STABLE_READ / 4))
+            return found
+        except client_errors.KafkaError as error:
+            raise _translate(error) from None
+
+    def _ledgers(self, wanted: list[TopicPartition], timeout: float) -> dict[int, Committed | None]:
+        # committed() asks for one partition only; the coordinator behind it takes a list.
+        found = self._consumer._coordinator.fetch_committed_offsets(wanted, timeout_ms=int(timeout * 1000))
+        result: dict[int, Committed | None] = {tp.partition: None for tp in wanted}
+        for tp, value in found.items():
+            if value.offset >= 0:
+                result[tp.partition] = Committed(value.offset, value.metadata or "")
+        return result
+
+    def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
+        """Records by offset, from a consumer outside the group."""
+        with self._watchdog("fetch"), _translated():
+            return self._topics.fetch(refs)
+
+    def facts(self, topic: str) -> TopicFacts:
+        """The facts of a topic."""
+        with self._watchdog("facts"), _translated():
+            return self._topics.facts(topic)
+
+    def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
+        """First and end offsets."""
+        with self._watchdog("bounds"), _translated():
+            return self._topics.bounds(topic)
+
+    def begin(self) -> None:
+        """Open a transaction; the producer is made when it is first needed."""
+        if self._producer is None:
+            self.renew()
+        with self._watchdog("begin"), _translated():
+            self._producer.begin_transaction()
+        self._futures = []
+
+    def send(self, records: Sequence[Outgoing]) -> None:
+        """Send; the answers are looked at before the commit."""
+        send, keep = self._producer.send, self._futures.append
+        with self._watchdog("send"), _translated():
+            counts = {topic: len(self._producer.partitions_for(topic)) for topic in {r.topic for r in records}}
+            for topic, key, value in records:  # the client's own choice of a partition costs a quarter of a send
+                keep(send(topic, value=value, key=key, partition=crc32(key) % counts[topic]))
+
+    def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
+        """Under the captured generation; a generation that is over makes the transaction abortable."""
+        found = {
+            TopicPartition(self._topic, p): OffsetAndMetadata(c.offset, c.metadata, -1) for p, c in offsets.items()
+        }
+        with self._watchdog("send_offsets"), _translated():
+            self._producer.send_offsets_to_transaction(found, membership.token)
+
+    def commit(self) -> None:
+        """Flush, check every answer, then commit."""
+        with self._watchdog("flush"), _translated():
+            self._producer.flush(timeout=30)
+        for future in self._futures:
+            if not future.is_done or future.failed():
+                raise AbortableError(f"a record was not taken: {type(getattr(future, 'exception', None)).__name__}")
+        self._futures = []
+        with self._watchdog("commit"):
+            try:
+                self._producer.commit_transaction()
+            except client_errors.ProducerFencedError:
+                raise FencedError("another worker took this transactional id") from None
+            except client_errors.KafkaError as error:
+                raise OutcomeUnknownError(f"the commit was not answered: {type(error).__name__}") from None
+
+    def renew(self) -> None:
+        """Close the producer without waiting for it, and take its id with a new one: that settles what was open."""
+        old, self._producer, self._futures = self._producer, None, []
+        with self._watchdog("renew"), _translated():
+            if old is not None:
+                with contextlib.suppress(client_errors.KafkaError):
+                    old.close(timeout=0)
+            producer = KafkaProducer(**self._producer_options)
+            producer.init_transactions()
+            self._producer = producer
+
+    def close(self) -> None:
+        """Leave the group; what is open is left to its time-out or to the next producer of this id."""
+        with self._watchdog("close"), contextlib.suppress(client_errors.KafkaError):
+            if self._producer is not None:
+                self._producer.close(timeout=1)
+            self._consumer.close(autocommit=False, timeout_ms=3_000)
+            self._topics.close()
+
+
+def _quiet(record: logging.LogRecord) -> bool:
+    """The client repeats at error level that a predecessor's transaction is still open: that is waited for."""
+    return "UnstableOffsetCommit" not in record.getMessage()
+
+
+class _translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a verb
+    """Turns the client's errors into the transport's; their text is dropped, as it may quote a record."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, client_errors.KafkaError):
+            raise _translate(error) from None
+
+
+def _translate(error: Exception) -> TransportError:
+    name = type(error).__name__
+    if isinstance(error, client_errors.CommitFailedError | client_errors.MessageSizeTooLargeError):
+        return AbortableError(name)
+    fatal = (
+        client_errors.ProducerFencedError,
+        client_errors.OffsetMetadataTooLargeError,
+        client_errors.AuthorizationError,
+        client_errors.UnsupportedVersionError,
+    )
+    if isinstance(error, fatal):
+        return FencedError(name)
+    if getattr(error, "retriable", False):
+        return AbortableError(name)
+    return TransportError(name)

@@ -1,0 +1,122 @@
+"""What kafka-python tells about topics, and single records by offset; it joins no group and commits nothing."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.admin import ConfigResource, NewTopic
+
+from stream_anon.io.transport import Ref, TopicFacts, TransportError
+
+_NEAR = 2_000  # offsets this close are read in one go; farther ones cost a seek
+_PATIENCE = 20.0  # seconds to wait for one stretch of records
+
+
+class KafkaTopics:
+    """An admin client and a plain consumer, both made when first needed."""
+
+    def __init__(self, admin: Mapping[str, Any], consumer: Mapping[str, Any], topic: str) -> None:
+        self._admin_options, self._consumer_options, self._topic = admin, consumer, topic
+        self._admin: Any = None
+        self._consumer: Any = None
+
+    @property
+    def admin(self) -> Any:
+        """The admin client."""
+        if self._admin is None:
+            self._admin = KafkaAdminClient(**self._admin_options)
+        return self._admin
+
+    @property
+    def consumer(self) -> Any:
+        """The consumer outside the group."""
+        if self._consumer is None:
+            own: dict[str, Any] = {"group_id": None, "group_instance_id": None, "isolation_level": "read_committed"}
+            own |= {"enable_auto_commit": False, "auto_offset_reset": "none"}
+            self._consumer = KafkaConsumer(**{**self._consumer_options, **own})
+        return self._consumer
+
+    def facts(self, topic: str) -> TopicFacts:
+        """Asked of the broker each time: a topic may have been made anew."""
+        found = [t for t in self.admin.describe_topics([topic]) if t["error_code"] == 0]
+        if not found:
+            raise TransportError(f"there is no topic {topic!r}: create it first")
+        configs = self.admin.describe_configs([ConfigResource("TOPIC", topic)], config_filter="all")["topic"][topic]
+        return TopicFacts(
+            str(found[0]["topic_id"]),
+            str(self.admin.describe_cluster()["cluster_id"]),
+            len(found[0]["partitions"]),
+            configs["cleanup.policy"]["value"],
+            int(configs["max.message.bytes"]["value"]),
+        )
+
+    def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
+        """First and end offsets of each partition."""
+        count = len(next(t for t in self.admin.describe_topics([topic]) if t["name"] == topic)["partitions"])
+        partitions = [TopicPartition(topic, p) for p in range(count)]
+        first, end = self.consumer.beginning_offsets(partitions), self.consumer.end_offsets(partitions)
+        return {tp.partition: (first[tp], end[tp]) for tp in partitions}
+
+    def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
+        """Stretch by stretch; an offset that was passed without a record no longer exists."""
+        wanted: dict[int, list[int]] = defaultdict(list)
+        for partition, offset in sorted(set(refs)):
+            wanted[partition].append(offset)
+        found: dict[Ref, bytes | None] = {}
+        for partition, offsets in wanted.items():
+            tp = TopicPartition(self._topic, partition)
+            first = self.consumer.beginning_offsets([tp])[tp]
+            end = self.consumer.end_offsets([tp])[tp]
+            present = [o for o in offsets if first <= o < end]
+            for stretch in _stretches(present):
+                self._read(tp, stretch, end, found)
+        return found
+
+    def _read(self, tp: TopicPartition, offsets: list[int], end: int, found: dict[Ref, bytes | None]) -> None:
+        wanted = set(offsets)
+        self.consumer.assign([tp])
+        self.consumer.seek(tp, offsets[0])
+        until = time.monotonic() + _PATIENCE
+        while (self.consumer.position(tp) or 0) <= offsets[-1]:
+            for records in self.consumer.poll(timeout_ms=200, max_records=2_000).values():
+                found.update({(tp.partition, r.offset): r.value for r in records if r.offset in wanted})
+            if (self.consumer.position(tp) or 0) >= end:
+                break
+            if time.monotonic() > until:
+                raise TransportError("records of announced groups could not be read in time")
+
+    def close(self) -> None:
+        """Close what was made."""
+        if self._consumer is not None:
+            self._consumer.close(autocommit=False)
+        if self._admin is not None:
+            self._admin.close()
+
+
+def _stretches(offsets: list[int]) -> list[list[int]]:
+    """Sorted offsets, split where the gap is wide.
+
+    >>> _stretches([1, 5, 9000])
+    [[1, 5], [9000]]
+    """
+    parts: list[list[int]] = []
+    for offset in offsets:
+        if parts and offset - parts[-1][-1] <= _NEAR:
+            parts[-1].append(offset)
+        else:
+            parts.append([offset])
+    return parts
+
+
+def create_topics(bootstrap: str, topics: Mapping[str, int]) -> list[str]:
+    """Create those that are missing, with so many partitions; their names."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    missing = [name for name in topics if name not in set(admin.list_topics())]
+    if missing:
+        admin.create_topics([NewTopic(name, topics[name], 1) for name in missing])
+    admin.close()
+    return missing

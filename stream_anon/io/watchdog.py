@@ -1,0 +1,48 @@
+"""Ends the process when a call that has no time-out of its own does not return; it interrupts nothing more gently."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+_log = logging.getLogger("stream_anon.watchdog")
+
+
+def _exit(call: str) -> None:
+    _log.critical("call did not return", extra={"call": call})
+    os._exit(1)
+
+
+class Watchdog:
+    """Guards one call at a time, made by one thread. What a worker leaves open when it ends, its successor settles."""
+
+    def __init__(self, seconds: float = 45.0, end: Callable[[str], None] = _exit) -> None:
+        self.seconds = seconds
+        self._end = end
+        self._guarded: tuple[str, float] | None = None
+        self._thread: threading.Thread | None = None
+
+    @contextlib.contextmanager
+    def __call__(self, call: str) -> Iterator[None]:
+        """Guard the calls made inside."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+            self._thread.start()
+        outer = self._guarded
+        self._guarded = (call, time.monotonic() + self.seconds)
+        try:
+            yield
+        finally:
+            self._guarded = outer
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(min(1.0, self.seconds / 4))
+            guarded = self._guarded
+            if guarded is not None and time.monotonic() > guarded[1]:
+                self._guarded = None
+                self._end(guarded[0])

@@ -1,0 +1,142 @@
+"""Prometheus metrics of a worker; labels are bounded, and nothing in them comes from a record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+
+from stream_anon import __version__
+from stream_anon.observe.observer import Floats, Observer
+
+_SHARES = (0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.25, 2.0)
+"""Bucket borders of the delay, as shares of the bound: what matters is how near it comes."""
+
+_SIZES = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
+_LOSSES = tuple(i / 10 for i in range(1, 11))
+
+
+class Metrics(Observer):
+    """Counts in its own registry. Counters of what must never happen are there from the start, at 0."""
+
+    def __init__(self, policy: str, fingerprint: str, bound: float | None, attributes: Sequence[str]) -> None:
+        self.registry = registry = CollectorRegistry()
+        self._attributes = tuple(attributes)
+        buckets = [share * (bound or 5.0) for share in _SHARES]
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"stream_anon_{name}", text, labels, registry=registry)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"stream_anon_{name}", text, labels, registry=registry)
+
+        def histogram(name: str, text: str, borders: Sequence[float], *labels: str) -> Histogram:
+            return Histogram(f"stream_anon_{name}", text, labels, registry=registry, buckets=list(borders))
+
+        self._consumed = counter("records_consumed", "Records read that had to be worked on")
+        self._published = counter("records_published", "Records made visible")
+        self._suppressed = counter("records_suppressed", "Rows that will never be published", "reason")
+        self._rejected = counter("records_rejected", "Records that could not be used", "code")
+        self._groups = counter("groups_published", "Groups made visible", "reason")
+        self._withdrawn = counter("groups_withdrawn", "Announced groups that could not be repeated", "reason")
+        self._missed = counter("deadlines_missed", "Rows that left later than the bound; must stay 0")
+        self.violations = counter("privacy_violations", "Groups stopped at the gate; must stay 0")
+        self._delay = histogram("record_delay_seconds", "From receipt to visibility", buckets)
+        self._age = histogram("record_age_seconds", "From the record's own time to visibility", buckets)
+        self._size = histogram("group_size_records", "Rows in a group", _SIZES)
+        self._loss = histogram("information_loss_ratio", "Share of information lost", _LOSSES, "attribute")
+        self._buffered = gauge("buffered_records", "Rows that wait")
+        self._oldest = gauge("oldest_record_age_seconds", "Age of the row that waits longest")
+        self._stage = histogram(
+            "stage_duration_seconds", "Time in a step of the loop", (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3), "stage"
+        )
+        self._lag = gauge("consumer_lag_records", "Records not read yet", "partition")
+        self._ledger = gauge("offset_metadata_bytes", "Size of a partition's ledger", "partition")
+        self._transactions = counter("transactions", "Transactions by result", "result")
+        self._assigned = gauge("partitions_assigned", "Partitions worked on")
+        self._quarantined = gauge("partitions_quarantined", "Partitions not touched, by reason", "code")
+        self._codes: set[str] = set()
+        for result in ("committed", "aborted", "unknown"):
+            self._transactions.labels(result)
+        Info("stream_anon_build", "The program", registry=registry).info({"version": __version__})
+        Info("stream_anon_policy", "The policy", registry=registry).info(
+            {"name": policy, "fingerprint": fingerprint[:12]}
+        )
+        self.last_round = time.monotonic()
+
+    def consumed(self, records: int) -> None:
+        """Count."""
+        self._consumed.inc(records)
+
+    def rejected(self, code: str, records: int) -> None:
+        """Count by code."""
+        self._rejected.labels(code).inc(records)
+
+    def suppressed(self, reason: str, records: int) -> None:
+        """Count by reason."""
+        self._suppressed.labels(reason).inc(records)
+
+    def published(self, reason: str, delays: Floats, ages: Floats, loss: float, losses: Sequence[float]) -> None:
+        """Count a group and observe its delay once per row; rows of a group differ little, so by their extremes."""
+        self._published.inc(len(delays))
+        self._groups.labels(reason).inc()
+        self._size.observe(len(delays))
+        observe_all(self._delay, delays)
+        known = ages[~np.isnan(ages)] if len(ages) else ages
+        observe_all(self._age, known)
+        for name, value in zip(self._attributes, losses, strict=False):
+            self._loss.labels(name).observe(value)
+
+    def withdrawn(self, reason: str, groups: int, records: int) -> None:
+        """Count by reason."""
+        self._withdrawn.labels(reason).inc(groups)
+
+    def missed(self, records: int) -> None:
+        """Count."""
+        self._missed.inc(records)
+
+    def transaction(self, result: str, seconds: float) -> None:
+        """Count by result."""
+        self._transactions.labels(result).inc()
+
+    def stage(self, stage: str, seconds: float) -> None:
+        """Observe."""
+        self._stage.labels(stage).observe(seconds)
+
+    def ledger(self, partition: int, characters: int) -> None:
+        """Set."""
+        self._ledger.labels(str(partition)).set(characters)
+
+    def lag(self, partition: int, records: int) -> None:
+        """Set."""
+        self._lag.labels(str(partition)).set(records)
+
+    def buffered(self, rows: int, oldest: float) -> None:
+        """Set."""
+        self._buffered.set(rows)
+        self._oldest.set(oldest)
+
+    def assigned(self, partitions: int, quarantined: dict[int, str]) -> None:
+        """Set, and take back codes that no longer hold."""
+        self._assigned.set(partitions)
+        self._codes |= set(quarantined.values())
+        for code in self._codes:
+            self._quarantined.labels(code).set(list(quarantined.values()).count(code))
+
+    def alive(self) -> None:
+        """Note the time."""
+        self.last_round = time.monotonic()
+
+
+def observe_all(histogram: Histogram, values: Floats) -> None:
+    """Many observations at once: one look at the buckets instead of one per value."""
+    if not len(values):
+        return
+    borders = np.asarray(histogram._upper_bounds)
+    counts = np.bincount(np.searchsorted(borders, values), minlength=len(borders))
+    for bucket, count in zip(histogram._buckets, counts.tolist(), strict=False):
+        if count:
+            bucket.inc(count)
+    histogram._sum.inc(float(values.sum()))

@@ -1,0 +1,53 @@
+"""What a worker tells while it runs, as an observer whose methods do nothing; each is called once per batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+class Observer:
+    """Override what is of interest. No method is ever given a value of a record."""
+
+    def consumed(self, records: int) -> None:
+        """Records were read that still had to be worked on."""
+
+    def rejected(self, code: str, records: int) -> None:
+        """Records could not be used."""
+
+    def suppressed(self, reason: str, records: int) -> None:
+        """Rows will never be published: no group in time, or a partition's ledger was full."""
+
+    def published(self, reason: str, delays: Floats, ages: Floats, loss: float, losses: Sequence[float]) -> None:
+        """A group became visible: seconds since receipt and since the record's own time, and what it lost."""
+
+    def withdrawn(self, reason: str, groups: int, records: int) -> None:
+        """Announced groups could not be published identically and never will be."""
+
+    def missed(self, records: int) -> None:
+        """Rows left later than the delay bound allows."""
+
+    def transaction(self, result: str, seconds: float) -> None:
+        """A transaction ended: committed, aborted, or unknown until the ledgers told."""
+
+    def stage(self, stage: str, seconds: float) -> None:
+        """A named step of the loop took this long."""
+
+    def ledger(self, partition: int, characters: int) -> None:
+        """The text committed with a partition's offset."""
+
+    def lag(self, partition: int, records: int) -> None:
+        """Records of a partition not read yet."""
+
+    def buffered(self, rows: int, oldest: float) -> None:
+        """Rows that wait, and the age of the oldest in seconds."""
+
+    def assigned(self, partitions: int, quarantined: dict[int, str]) -> None:
+        """What this worker owns, and what it refuses to touch and why."""
+
+    def alive(self) -> None:
+        """The loop went round."""

@@ -1,0 +1,63 @@
+"""/metrics, /livez and /readyz over HTTP, on the loopback unless told otherwise; asking changes nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+
+class StatusServer:
+    """Serves in a thread of its own. `live` is false when the loop hangs, `ready` while a partition is left out."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        live: Callable[[], bool],
+        ready: Callable[[], bool],
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                path = self.path.partition("?")[0]
+                if path == "/metrics":
+                    encode, content_type = choose_encoder(self.headers.get("Accept", ""))
+                    self._answer(200, encode(registry), content_type)
+                elif path in ("/livez", "/readyz"):
+                    good = live() if path == "/livez" else live() and ready()
+                    self._answer(200 if good else 503, b"ok\n" if good else b"no\n", "text/plain")
+                else:
+                    self._answer(404, b"not found\n", "text/plain")
+
+            def _answer(self, status: int, body: bytes, content_type: str) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", content_type)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+                """Say nothing: a request is not news."""
+
+        self._server = ThreadingHTTPServer((host, port), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, name="status", daemon=True)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_address[1])
+
+    def start(self) -> StatusServer:
+        """Begin to answer."""
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,32 @@
+"""Whether a worker could take up the committed ledgers of a group; it joins nothing and changes nothing."""
+
+from __future__ import annotations
+
+from stream_anon.core.schema import Schema
+from stream_anon.io.kafka import KafkaTransport
+from stream_anon.io.kafka_doctor import Finding
+from stream_anon.policy.settings import KafkaSettings
+from stream_anon.runtime.codec import Codec
+from stream_anon.runtime.restore import REMEDIES, QuarantineError, Restorer
+
+
+def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
+    """One line for all partitions that are well, one for each that would be quarantined."""
+    transport = KafkaTransport(
+        kafka.bootstrap, kafka.group, kafka.input, transactional_id=f"{kafka.group}-doctor", options=kafka.options
+    )
+    try:
+        facts, bounds = transport.facts(kafka.input), transport.bounds(kafka.input)
+        used = any(end > 0 for _, end in transport.bounds(kafka.output).values())
+        ledgers = transport.ledgers(range(facts.partitions))
+        fingerprint = bytes.fromhex(schema.fingerprint)[:8]
+        restorer = Restorer(Codec.of(schema.keys.ledger), fingerprint, facts, bounds, used, None)
+        bad = []
+        for number, committed in ledgers.items():
+            try:
+                restorer.restore(number, committed, ledgers)
+            except QuarantineError as error:
+                bad.append(Finding(f"ledger of partition {number}", False, error.code, REMEDIES[error.code]))
+        return bad or [Finding("ledgers", True, f"{len(ledgers)} of {facts.partitions} partition(s) can be taken up")]
+    finally:
+        transport.close()

@@ -1,0 +1,175 @@
+"""What a worker holds between polls: its partitions, rows in engines, groups formed; it never speaks to a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from stream_anon.io.transport import Polled
+from stream_anon.observe.observer import Observer
+from stream_anon.runtime.engines import Engines
+from stream_anon.runtime.ledger import Offsets
+from stream_anon.runtime.letters import dead_letter
+from stream_anon.runtime.partition import Partition
+from stream_anon.runtime.parts import Formed, Ints, Parts
+from stream_anon.runtime.replay import Press
+from stream_anon.runtime.settings import WorkerSettings
+
+
+class Holdings:
+    """Rows come in by `take`, leave by `formed`; a partition that is lost is cut out of everything by `drop`.
+
+    Rows an engine had no room for return to it later, as do those it gave up while a partition was not yet read again
+    to where its predecessor had been: the company they lack may still come.
+    """
+
+    def __init__(self, parts: Parts, settings: WorkerSettings, observer: Observer) -> None:
+        self.partitions: dict[int, Partition] = {}
+        self.formed: list[Formed] = []
+        self.engines = Engines(parts.engine, apart=settings.apart)
+        self.largest = 1_000_000
+        self._back: list[Any] = []
+        self._parts, self._settings, self._observer = parts, settings, observer
+        self.press = Press(parts)
+
+    @property
+    def waiting(self) -> int:
+        """Rows read and not finished."""
+        return sum(len(partition.waiting) for partition in self.partitions.values())
+
+    @property
+    def crowded(self) -> bool:
+        """Whether an engine was full."""
+        return bool(self._back) or self.waiting > self._settings.most_waiting
+
+    @property
+    def unpublished(self) -> bool:
+        """Whether a transaction would publish, announce or report something."""
+        return bool(self.formed) or any(p.announced or p.letters or p.text is None for p in self.partitions.values())
+
+    def take(self, polled: Polled, now: float) -> None:
+        """Decode and slice what a poll brought of our partitions, and push it."""
+        refs, values = [], []
+        for part in polled.slices:
+            partition = self.partitions.get(part.partition)
+            if partition is None:
+                continue
+            position = polled.positions.get(part.partition, part.offsets[-1] + 1)
+            keep = partition.read(part.offsets, part.timestamps, position)
+            for i in np.flatnonzero(keep).tolist():
+                refs.append((part.partition, part.offsets[i]))
+                values.append(part.values[i])
+        for number, position in polled.positions.items():
+            if number in self.partitions:
+                self.partitions[number].move(position)
+        if not values:
+            return
+        self._observer.consumed(len(values))
+        ref = np.array(refs, dtype=np.int64)
+        encoded = self._parts.encode(values, ref, np.full(len(values), now))
+        for rejection in encoded.rejections:
+            self._reject(ref[rejection.index], str(rejection.code), rejection.column, values[rejection.index])
+        self._push(encoded.batch, now)
+
+    def tick(self, now: float) -> None:
+        """Let go what is due."""
+        back, self._back = self._back, []
+        for rows in back:
+            self._push(rows, now)
+        self._let_go(self.engines.tick(now), now)
+
+    def flush(self, now: float) -> None:
+        """Form every group that can be formed; rows without one stay unfinished, for whoever comes next."""
+        for outcome in self.engines.flush():
+            for group in outcome.groups:
+                self._form(group, now)
+
+    def force(self, number: int, now: float) -> None:
+        """A partition's ledger stays full: form what can be formed, and give up the older half of what holds it."""
+        partition = self.partitions[number]
+        old = partition.waiting[len(partition.waiting) // 2] if len(partition.waiting) else 0
+        for outcome in list(self.engines.flush()):
+            for group in outcome.groups:
+                self._form(group, now)
+            rows = outcome.suppressed
+            if rows is not None and len(rows):
+                give_up = (rows.ref[:, 0] == number) & (rows.ref[:, 1] <= old)
+                self._finish(rows.ref[give_up], "ledger_full")
+                self._back.append(rows.take(~give_up))
+
+    def drop(self, number: int, now: float) -> None:
+        """Forget a partition: its rows leave the engine, groups formed with any of them are dissolved."""
+        partition = self.partitions.pop(number, None)
+        if partition is None:
+            return
+        self.engines.remove(number, _refs(number, partition.waiting))
+        self._back = [rows.take(rows.ref[:, 0] != number) for rows in self._back]
+        dissolved = [group for group in self.formed if any(p == number for p, _ in group.members)]
+        self.formed = [group for group in self.formed if group not in dissolved]
+        for group in dissolved:
+            rest = group.rows.take(group.rows.ref[:, 0] != number)
+            if len(rest):
+                self._push(rest, now)
+
+    def _push(self, rows: Any, now: float) -> None:
+        """Push; rows that find no room come back, and reading stops until something has left."""
+        for outcome, rest in list(self.engines.push(rows, now)):
+            self._let_go([outcome], now)
+            if len(rest):
+                self._back.append(rest)
+
+    def _let_go(self, outcomes: Iterable[Any], now: float) -> None:
+        for outcome in list(outcomes):
+            for group in outcome.groups:
+                self._form(group, now)
+            rows = outcome.suppressed
+            if rows is None or not len(rows):
+                continue
+            if all(partition.caught_up for partition in self.partitions.values()):
+                self._finish(rows.ref, "deadline")
+            else:
+                self._back.append(rows)
+
+    def _form(self, group: Any, now: float) -> None:
+        """Fix the bytes. A record too large to be sent is rejected before its group is announced."""
+        formed = self.press.fix(group)
+        too_large = [i for i, record in enumerate(formed.records) if len(record) > self.largest]
+        if too_large:
+            rows = group.rows
+            for i in too_large:
+                self._reject(rows.ref[i], "oversized", None, None)
+            rest = np.ones(len(rows), dtype=np.bool_)
+            rest[too_large] = False
+            if rest.any():
+                self._push(rows.take(rest), now)
+            return
+        stamps = [self.partitions[p].stamps.get(o, np.nan) for p, o in map(tuple, group.rows.ref.tolist())]
+        formed.born = np.array(stamps)
+        self.formed.append(formed)
+
+    def _finish(self, ref: Ints, reason: str) -> None:
+        for number in np.unique(ref[:, 0]).tolist():
+            self.partitions[number].finish(ref[ref[:, 0] == number, 1])
+        if len(ref):
+            self._observer.suppressed(reason, len(ref))
+
+    def _reject(self, ref: Ints, code: str, column: str | None, value: bytes | None) -> None:
+        number, offset = ref.tolist()
+        partition = self.partitions[number]
+        partition.finish(ref[1:])
+        self._observer.rejected(code, 1)
+        settings = self._settings
+        if settings.dead_letter is not None:
+            payload = value if settings.dead_letter_payload else None
+            if payload is not None and len(payload) > self.largest // 2:
+                payload = None
+            letter = dead_letter(settings.dead_letter, settings.input, number, offset, code, column, payload)
+            partition.letters.append(letter)
+
+
+def _refs(number: int, offsets: Offsets) -> Ints:
+    ref = np.empty((len(offsets), 2), dtype=np.int64)
+    ref[:, 0], ref[:, 1] = number, offsets
+    return ref

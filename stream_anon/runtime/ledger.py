@@ -1,0 +1,139 @@
+"""What one partition remembers between two transactions: which offsets still wait, which groups are announced.
+
+Pure values: it reads no topic, knows no clock, and says nothing of what a record holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_anon.io.transport import Ref
+
+Offsets = npt.NDArray[np.int64]
+Members = tuple[Ref, ...]
+"""The records of one group, in ascending order."""
+
+NOTHING: Offsets = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a ledger belongs. A topic made anew has another id, and its offsets mean other records."""
+
+    cluster_id: str
+    topic_id: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ledger:
+    """One partition's state as committed with its offset.
+
+    Every offset below `position` is finished, read or not, unless it is in `waiting` (ascending). `announced` are the
+    groups whose home is here and whose records are not known to be visible; `digest` is that of their bytes, under
+    `fingerprint`. `known` is the number of partitions that are known to have had a ledger. `writer` and `sequence`
+    tell two commits apart.
+    """
+
+    place: Place
+    fingerprint: bytes
+    position: int = 0
+    waiting: Offsets = field(default_factory=lambda: NOTHING)
+    announced: tuple[Members, ...] = ()
+    digest: int = 0
+    known: int = 0
+    writer: int = 0
+    sequence: int = 0
+
+    @property
+    def low(self) -> int:
+        """The lowest offset that is not finished: the offset that is committed."""
+        return int(self.waiting[0]) if len(self.waiting) else self.position
+
+    def finished(self, offset: int) -> bool:
+        """Whether nobody has to read this offset again."""
+        if offset >= self.position:
+            return False
+        at = int(np.searchsorted(self.waiting, offset))
+        return at == len(self.waiting) or int(self.waiting[at]) != offset
+
+    def unfinished(self, offsets: Offsets) -> npt.NDArray[np.bool_]:
+        """Which of `offsets` still have to be worked on."""
+        return (offsets >= self.position) | contains(self.waiting, offsets)
+
+    def following(
+        self,
+        position: int,
+        waiting: Offsets,
+        announced: tuple[Members, ...],
+        digest: int,
+        *,
+        fingerprint: bytes,
+        known: int,
+        writer: int,
+    ) -> Ledger:
+        """The ledger of the next transaction. A position never goes back."""
+        return replace(
+            self,
+            position=max(position, self.position),
+            waiting=waiting,
+            announced=announced,
+            digest=digest,
+            fingerprint=fingerprint,
+            known=max(known, self.known),
+            writer=writer,
+            sequence=self.sequence + 1,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ledger):
+            return NotImplemented
+        return self._rest() == other._rest() and np.array_equal(self.waiting, other.waiting)
+
+    def __hash__(self) -> int:
+        return hash(self._rest())
+
+    def _rest(self) -> tuple[object, ...]:
+        return (
+            self.place,
+            self.fingerprint,
+            self.position,
+            self.announced,
+            self.digest,
+            self.known,
+            self.writer,
+            self.sequence,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Ledger of partition {self.place.partition}: sequence {self.sequence}, low {self.low}, "
+            f"position {self.position}, {len(self.waiting)} waiting, {len(self.announced)} announced>"
+        )
+
+
+def contains(ascending: Offsets, offsets: Offsets) -> npt.NDArray[np.bool_]:
+    """Which of `offsets` occur in `ascending`.
+
+    >>> contains(np.array([2, 5]), np.array([1, 2, 5, 9])).tolist()
+    [False, True, True, False]
+    """
+    if not len(ascending):
+        return np.zeros(len(offsets), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(ascending, offsets), len(ascending) - 1)
+    found: npt.NDArray[np.bool_] = ascending[at] == offsets
+    return found
+
+
+def without(ascending: Offsets, offsets: Offsets) -> Offsets:
+    """`ascending` less `offsets`, which may come in any order.
+
+    >>> without(np.array([2, 5, 7]), np.array([7, 1, 2])).tolist()
+    [5]
+    """
+    if not len(offsets) or not len(ascending):
+        return ascending
+    return ascending[~contains(np.sort(offsets), ascending)]

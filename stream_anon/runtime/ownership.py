@@ -1,0 +1,184 @@
+"""Which partitions are ours, and since when that is certain; it follows the group and restores what was assigned."""
+
+from __future__ import annotations
+
+import logging
+
+from stream_anon.errors import StreamAnonError
+from stream_anon.io.transport import AbortableError, Committed, Membership, Polled, TopicFacts, Transport
+from stream_anon.observe.observer import Observer
+from stream_anon.runtime.codec import Codec
+from stream_anon.runtime.holdings import Holdings
+from stream_anon.runtime.partition import Partition, rows_of
+from stream_anon.runtime.parts import Parts
+from stream_anon.runtime.replay import WithdrawnError, members_of
+from stream_anon.runtime.restore import REMEDIES, QuarantineError, Restorer
+from stream_anon.runtime.settings import WorkerSettings
+
+_log = logging.getLogger("stream_anon.worker")
+_LEARN_EVERY = 5.0  # seconds between questions whether every partition has a ledger by now
+
+
+class Ownership:
+    """Follows every poll. `membership` is the last stable capture: while the group changes it still holds, and the
+    broker refuses it from the moment the next generation begins.
+
+    `quarantined` partitions are ours but not touched; they are judged again in the next generation. `known` is how
+    many partitions are known to have a ledger.
+    """
+
+    def __init__(
+        self, transport: Transport, holdings: Holdings, parts: Parts, settings: WorkerSettings, observer: Observer
+    ) -> None:
+        self.membership: Membership | None = None
+        self.quarantined: dict[int, str] = {}
+        self.known = 0
+        self._generation: int | None = None
+        self._unrestored: set[int] = set()
+        self._learned = float("-inf")
+        self._transport, self._holdings, self._parts = transport, holdings, parts
+        self._settings, self._observer = settings, observer
+        self.codec = Codec.of(parts.key)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every partition assigned is restored and none is quarantined."""
+        return self.membership is not None and not self._unrestored and not self.quarantined
+
+    def check_topics(self) -> None:
+        """Refuse topics that cannot keep the promise, before anything is read."""
+        settings = self._settings
+        self._transport.facts(settings.input)
+        for topic in filter(None, (settings.output, settings.dead_letter)):
+            facts = self._transport.facts(topic)
+            if "compact" in facts.cleanup_policy and topic == settings.output:
+                raise StreamAnonError(
+                    f"the output topic {topic} is compacted, which would keep one record of each group: "
+                    "set its cleanup.policy to delete"
+                )
+            if topic == settings.output:
+                self._holdings.largest = min(self._holdings.largest, facts.max_message_bytes - 512)
+
+    def follow(self, polled: Polled, now: float) -> frozenset[int]:
+        """Take up what the poll told of the group; the partitions that were ours before and still are.
+
+        1. What was assigned anew is forgotten first, even if it was ours, and what the log no longer holds at our
+        position.  2. What is gone is dropped.  3. In a new generation every ledger is read again, and a partition
+        somebody else wrote to is dropped.  4. What has no state is restored.
+        """
+        before = set(self._holdings.partitions)
+        for number in polled.assigned | (polled.out_of_range & before):
+            self.forget(number, now)
+        member = polled.membership
+        if member is None:
+            return frozenset(before & set(self._holdings.partitions))
+        self.membership = member
+        for number in (before | self._unrestored | set(self.quarantined)) - member.partitions:
+            self._holdings.drop(number, now)
+            self._unrestored.discard(number)
+            self.quarantined.pop(number, None)
+        if member.generation != self._generation:
+            self._verify(now)
+            self._unrestored |= set(self.quarantined)
+            self.quarantined.clear()
+            self._generation = member.generation
+            self._learned = float("-inf")
+        self._unrestored |= member.partitions - set(self._holdings.partitions) - set(self.quarantined)
+        stayed = frozenset(before & set(self._holdings.partitions))
+        if self._unrestored:
+            self._restore(now)
+        self._learn(now)
+        self._observer.assigned(len(self._holdings.partitions), dict(self.quarantined))
+        return stayed
+
+    def forget(self, number: int, now: float) -> None:
+        """Drop a partition's state and restore it from its ledger later."""
+        self._holdings.drop(number, now)
+        self._transport.pause([number])
+        self.quarantined.pop(number, None)
+        self._unrestored.add(number)
+
+    def _verify(self, now: float) -> None:
+        mine = self._holdings.partitions
+        texts = self._transport.ledgers(set(mine)) if mine else {}
+        for number, partition in list(mine.items()):
+            if number not in texts or texts[number] != partition.text:
+                self.forget(number, now)
+
+    def _restore(self, now: float) -> None:
+        texts = self._transport.ledgers(self._unrestored)
+        if not texts:
+            return
+        try:
+            restorer, siblings = self._look_around(texts)
+            restored: dict[int, Partition] = {}
+            for number, text in texts.items():
+                if text is None and not _settled(number, siblings, restorer.facts.partitions):
+                    continue
+                self._unrestored.discard(number)
+                try:
+                    restored[number] = restorer.restore(number, text, siblings)
+                except QuarantineError as error:
+                    self._quarantine(number, error.code)
+            self._replay(restored, now)
+        except AbortableError:  # the broker is not there for the moment: ask again after the next poll
+            self._unrestored |= set(texts) - set(self.quarantined)
+            return
+        for number, partition in restored.items():
+            self._holdings.partitions[number] = partition
+            self._transport.seek(number, partition.position)
+            self._tell_lost(number, partition)
+        self._transport.resume(restored)
+
+    def _look_around(self, texts: dict[int, Committed | None]) -> tuple[Restorer, dict[int, Committed | None]]:
+        facts: TopicFacts = self._transport.facts(self._settings.input)
+        bounds = self._transport.bounds(self._settings.input)
+        used = any(end > 0 for _, end in self._transport.bounds(self._settings.output).values())
+        siblings = self._transport.ledgers(range(facts.partitions)) if None in texts.values() else {}
+        start = self._settings.start
+        return Restorer(self.codec, self._parts.fingerprint, facts, bounds, used, start), siblings
+
+    def _replay(self, restored: dict[int, Partition], now: float) -> None:
+        """Announced groups come first, identically; what cannot be identical is withdrawn."""
+        refs = members_of([partition.ledger for partition in restored.values()])
+        fetched = self._transport.fetch(refs) if refs else {}
+        for number, partition in restored.items():
+            groups = partition.ledger.announced
+            try:
+                partition.announced = self._holdings.press.replay(partition.ledger, fetched, now)
+            except WithdrawnError as error:
+                rows = sum(len(members) for members in groups)
+                self._observer.withdrawn(error.reason, len(groups), rows)
+                told = {"partition": number, "reason": error.reason, "groups": len(groups), "records": rows}
+                _log.error("announced groups withdrawn", extra=told)
+            _log.info("restored", extra={"partition": number, "replayed": rows_of(partition.announced)})
+
+    def _tell_lost(self, number: int, partition: Partition) -> None:
+        """Rows that waited and fell to retention before they were read again."""
+        lost = int((partition.ledger.waiting < partition.position).sum())
+        if lost:
+            self._observer.suppressed("retention", lost)
+            _log.error("records lost to retention", extra={"partition": number, "records": lost})
+
+    def _quarantine(self, number: int, code: str) -> None:
+        self.quarantined[number] = code
+        _log.error("quarantined", extra={"partition": number, "code": code, "remedy": REMEDIES[code]})
+
+    def _learn(self, now: float) -> None:
+        """Ask from time to time whether every partition has a ledger by now."""
+        if now - self._learned < _LEARN_EVERY or self._unrestored:
+            return
+        self._learned = now
+        try:
+            count = self._transport.facts(self._settings.input).partitions
+        except AbortableError:
+            return
+        if count > self.known:
+            texts = self._transport.ledgers(range(count))
+            if len(texts) == count and all(text is not None for text in texts.values()):
+                self.known = count
+
+
+def _settled(number: int, siblings: dict[int, Committed | None], partitions: int) -> bool:
+    """Whether it can be judged that nobody ever committed for a partition: no transaction open, no news meanwhile."""
+    return len(siblings) >= partitions and siblings.get(number) is None

@@ -1,0 +1,270 @@
+"""The loop: poll, decode and slice, push and tick, announce, publish, commit, observe. One thread, one transaction.
+
+It decides when; what is in a transaction is `plan`'s business, whose partitions are ours is `ownership`'s.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from stream_anon.io.transport import AbortableError, OutcomeUnknownError, Polled, Transport
+from stream_anon.observe.observer import Observer
+from stream_anon.runtime.codec import LIMIT
+from stream_anon.runtime.holdings import Holdings
+from stream_anon.runtime.ownership import Ownership
+from stream_anon.runtime.pace import Pace, engine_bound
+from stream_anon.runtime.partition import PER_ROW, rows_of
+from stream_anon.runtime.parts import Formed, Parts
+from stream_anon.runtime.plan import Plan, Planner
+from stream_anon.runtime.settings import WorkerSettings
+
+_log = logging.getLogger("stream_anon.worker")
+_LONGEST_WAIT = 0.2  # seconds in one poll: how late a stop or a rebalance may be noticed
+_T = TypeVar("_T")
+_TIDY_EVERY = 1.0  # seconds between commits that only move positions
+
+
+class Worker:
+    """One worker. `step` is one round of the loop; `run` goes round until `stop` is called, then drains.
+
+    Any error that is not abortable ends it: what is left open is settled by whoever takes over.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        parts: Parts,
+        settings: WorkerSettings,
+        observer: Observer | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        writer: int | None = None,
+    ) -> None:
+        self._transport, self._settings, self._clock = transport, settings, clock
+        self._observer = observer or Observer()
+        self.holdings = Holdings(parts, settings, self._observer)
+        self.ownership = Ownership(transport, self.holdings, parts, settings, self._observer)
+        self._pace = Pace(settings.delay)
+        writer = secrets.randbits(32) if writer is None else writer
+        self._planner = Planner(self.ownership.codec, parts.fingerprint, writer, settings.announce)
+        self._stop = False
+        self._paused: set[int] = set()
+
+    def stop(self) -> None:
+        """Ask the loop to drain and end; safe to call from a signal handler."""
+        self._stop = True
+
+    @property
+    def ready(self) -> bool:
+        """Whether every partition assigned is being worked on."""
+        return self.ownership.complete
+
+    def run(self) -> None:
+        """Work until stopped, then leave nothing announced behind."""
+        self.ownership.check_topics()
+        self._transport.renew()  # before the first record: it takes a second on a new broker, and shows missing rights
+        while not self._stop:
+            self.step()
+        self.drain()
+        self._transport.close()
+
+    def step(self) -> None:
+        """One round: the named steps in their order."""
+        polled = self._poll()
+        now = self._clock()
+        stayed = self._timed("follow", lambda: self.ownership.follow(polled, now))
+        self._timed("decode", lambda: self.holdings.take(_of(polled, stayed), now))
+        self._timed("tick", lambda: self.holdings.tick(self._clock()))
+        if self._due():
+            self.transact()
+        self._regulate()
+        self._observe(polled)
+
+    def drain(self) -> None:
+        """Form what can be formed, announce and publish it; rows without a group are left for the successor.
+
+        The last quarter of the time is for what was announced: other workers may be leaving too, and a generation that
+        ends refuses a transaction until the next one is stable.
+        """
+        self._transport.pause(list(self.holdings.partitions))
+        began, most = self._clock(), self._settings.drain_seconds
+        self.holdings.flush(began)
+        while self.holdings.unpublished and (spent := self._clock() - began) <= most:
+            if spent >= 0.75 * most:
+                self.holdings.formed = []  # never announced: their rows stay unread
+            unsure = self.ownership.membership is None
+            self.ownership.follow(self._transport.poll(0.1 if unsure else 0.0, 1), self._clock())
+            self.transact()
+        _log.info("drained", extra={"left_waiting": self.holdings.waiting})
+
+    # poll
+
+    def _poll(self) -> Polled:
+        now = self._clock()
+        deadline = self.holdings.engines.next_deadline()
+        waits = [_LONGEST_WAIT]
+        if deadline is not None:
+            waits.append(max(0.0, deadline - now))
+        if self.holdings.unpublished:
+            waits.append(self._pace.wait(now))
+        began = self._clock()
+        polled = self._transport.poll(min(waits), self._settings.poll_records)
+        self._observer.stage("poll", self._clock() - began)
+        return polled
+
+    # announce, publish, commit
+
+    def _due(self) -> bool:
+        """At the tick, and before that when ledgers are about to be full."""
+        if self.ownership.membership is None or not self.holdings.partitions:
+            return False
+        now = self._clock()
+        if self._urgent():
+            return True
+        if self.holdings.unpublished:
+            return self._pace.due(now)
+        return now - self._pace.last >= _TIDY_EVERY
+
+    def _urgent(self) -> bool:
+        partitions = self.holdings.partitions.values()
+        if any(p.text is None for p in partitions):
+            return True
+        room = sum(max(0.0, LIMIT - p.window) for p in partitions)
+        return rows_of(self.holdings.formed) * PER_ROW > 0.6 * room
+
+    def transact(self) -> None:
+        """One transaction.
+
+        1. Plan: what was announced is published, what was formed is announced, every ledger fits.
+        2. Offsets first, under the captured generation: if it is over, no record becomes visible.
+        3. Records.  4. Commit, after every record was taken.
+        5. Whatever fails, a new producer settles it, and the ledgers tell what happened.
+        """
+        member = self.ownership.membership
+        if member is None:
+            return
+        began = self._clock()
+        plan = self._planner.plan(self.holdings.partitions, self.holdings.formed, self.ownership.known)
+        planned = self._clock()
+        self._observer.stage("announce", planned - began)
+        if not plan.texts:
+            self._pace.last = began
+            return
+        result = "committed"
+        try:
+            self._transport.begin()
+            self._transport.send_offsets(plan.texts, member)
+            self._transport.send(plan.records(self._settings.output))
+            self._observer.stage("publish", self._clock() - planned)
+            self._transport.commit()
+        except (AbortableError, OutcomeUnknownError) as error:
+            result = "unknown" if isinstance(error, OutcomeUnknownError) else "aborted"
+            _log.warning("transaction failed", extra={"result": result, "why": str(error)})
+            self.ownership.membership = None  # whatever it was, the next stable capture decides anew
+            self._transport.renew()
+            self._settle(plan)
+        else:
+            self._apply(plan)
+        ended = self._clock()
+        self._pace.done(began, ended)
+        self._observer.stage("commit", ended - planned)
+        self._observer.transaction(result, ended - began)
+
+    def _settle(self, plan: Plan) -> None:
+        """After a failure: the ledgers tell whether it was committed, and who wrote since."""
+        texts = self._transport.ledgers(set(plan.texts))
+        before = {number: self.holdings.partitions[number].text for number in plan.texts}
+        if any(number in texts and texts[number] == text for number, text in plan.texts.items()):
+            self._apply(plan)
+            before = dict(plan.texts)
+        for number, text in before.items():
+            if number not in texts or texts[number] != text:
+                self.ownership.forget(number, self._clock())
+
+    def _apply(self, plan: Plan) -> None:
+        """The transaction is durable: what was announced is known, what was published is forgotten."""
+        now, wall = self._clock(), time.time()
+        for number, ledger in plan.ledgers.items():
+            partition = self.holdings.partitions[number]
+            partition.committed(ledger, plan.texts[number], plan.finished[number], plan.homes.get(number, []))
+            if number not in plan.held:
+                partition.letters = []
+            self._observer.ledger(number, len(plan.texts[number].metadata))
+        for group in plan.taken:
+            group.rows = None
+        self.holdings.formed = [group for group in self.holdings.formed if group.rows is not None]
+        for group in plan.publish:
+            self._report(group, now, wall)
+
+    def _report(self, group: Formed, now: float, wall: float) -> None:
+        delays = now - group.arrived
+        ages = np.empty(0) if group.born is None else wall - group.born
+        self._observer.published(group.reason, delays, ages, group.loss, group.losses)
+        bound = self._settings.delay
+        if bound is not None and (late := int((delays > bound).sum())):
+            self._observer.missed(late)
+
+    # keep within limits
+
+    def _regulate(self) -> None:
+        """Pause a partition whose ledger is nearly full until it drains; all of them while too many rows wait."""
+        now, settings = self._clock(), self._settings
+        crowded = self.holdings.crowded
+        for number, partition in self.holdings.partitions.items():
+            full = partition.window / LIMIT
+            if number not in self._paused and partition.caught_up and (full > settings.pause_at or crowded):
+                self._transport.pause([number])
+                self._paused.add(number)
+                partition.paused_since = now
+            elif number in self._paused and partition.paused_since is None:
+                self._paused.discard(number)  # it was given anew and resumed by whoever restored it
+            elif number in self._paused and full < settings.resume_at and not crowded:
+                self._transport.resume([number])
+                self._paused.discard(number)
+                partition.paused_since = None
+            elif partition.paused_since is not None and now - partition.paused_since > self._patience:
+                self.holdings.force(number, now)
+                partition.paused_since = now
+        self._paused &= set(self.holdings.partitions)
+
+    @property
+    def _patience(self) -> float:
+        """How long a full partition may wait for its rows to leave by their deadlines."""
+        return 5.0 if self._settings.delay is None else 1.5 * self._settings.delay
+
+    # observe
+
+    def _observe(self, polled: Polled) -> None:
+        for number, end in polled.ends.items():
+            if number in self.holdings.partitions:
+                self._observer.lag(number, max(0, end - self.holdings.partitions[number].position))
+        self._observer.buffered(self.holdings.waiting, self._oldest())
+        self._observer.alive()
+
+    def _oldest(self) -> float:
+        """The age of the row that waits longest in an engine, as its deadline tells."""
+        deadline, bound = self.holdings.engines.next_deadline(), self._settings.delay
+        if deadline is None or bound is None:
+            return 0.0
+        return max(0.0, self._clock() - (deadline - engine_bound(bound)))
+
+    def _timed(self, stage: str, call: Callable[[], _T]) -> _T:
+        began = self._clock()
+        result = call()
+        self._observer.stage(stage, self._clock() - began)
+        return result
+
+
+def _of(polled: Polled, partitions: frozenset[int]) -> Polled:
+    """The part of a poll that concerns `partitions`: what was restored since stands at another position now."""
+    return replace(
+        polled,
+        slices=tuple(part for part in polled.slices if part.partition in partitions),
+        positions={number: at for number, at in polled.positions.items() if number in partitions},
+    )

@@ -1,0 +1,313 @@
+"""The kill test: a producer, workers, a killer; then the input against the output as both kinds of reader see it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from uuid import uuid4
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
+
+from stream_anon.cli.prepare import prepare
+from stream_anon.io.broker import LocalBroker
+from stream_anon.io.kafka import KafkaTransport
+from stream_anon.runtime.codec import Codec
+from stream_anon.runtime.ledger import Place
+
+HERE = Path(__file__).parent
+MARK = "LEAK"
+ALLOWED = {"age", "zip", "illness", "rid", "_anon"}
+PARTITIONS, K = 4, 5
+
+
+class Producer(threading.Thread):
+    """A steady stream of records, each with a number of its own and a name that must never come out."""
+
+    def __init__(self, bootstrap: str, topic: str, rate: float) -> None:
+        super().__init__(daemon=True)
+        self._client = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, delivery_timeout_ms=120_000)
+        self._topic, self._rate = topic, rate
+        self.sent = 0
+        self.futures: list[object] = []
+        self.done = threading.Event()
+        self._random = random.Random(7)
+
+    def run(self) -> None:
+        began, start = time.monotonic(), self.sent
+        while not self.done.is_set():
+            due = start + int((time.monotonic() - began) * self._rate)
+            while self.sent < due:
+                self.one()
+            time.sleep(0.01)
+
+    def one(self) -> None:
+        rng, number = self._random, self.sent
+        record = {
+            "person": f"{MARK}-{number}",
+            "name": f"{MARK}-{rng.random()}",
+            "age": rng.randrange(100),
+            "zip": f"{rng.randrange(1000):03}",
+            "illness": rng.choice("abcdefgh"),
+            "rid": number,
+            "undeclared": MARK,
+        }
+        future = self._client.send(
+            self._topic,
+            value=json.dumps(record).encode(),
+            key=f"{MARK}-key".encode(),
+            headers=[("h", MARK.encode())],
+            partition=number % PARTITIONS,
+        )
+        self.futures.append(future)
+        self.sent += 1
+
+    def finish(self) -> int:
+        """Records that the broker took."""
+        self.done.set()
+        self.join()
+        return self.flush()
+
+    def flush(self) -> int:
+        self._client.flush(timeout=120)
+        return sum(1 for future in self.futures if future.is_done and not future.failed())  # type: ignore[attr-defined]
+
+
+class Chaos:
+    """Topics, processes, and what is done to them."""
+
+    def __init__(self, broker: LocalBroker | None, bootstrap: str, options: argparse.Namespace) -> None:
+        self.broker, self.bootstrap, self.options = broker, bootstrap, options
+        name = f"chaos-{uuid4().hex[:8]}"
+        self.topics = {role: f"{name}-{role}" for role in ("in", "out", "dead")}
+        self.group = name
+        self.folder = Path(tempfile.mkdtemp(prefix="chaos-"))
+        text = (HERE / "policy.yaml").read_text().replace("BOOTSTRAP", bootstrap).replace("GROUP", name)
+        for word, role in (("INPUT", "in"), ("OUTPUT", "out"), ("DEAD", "dead")):
+            text = text.replace(word, self.topics[role])
+        self.policy = self.folder / "policy.yaml"
+        self.policy.write_text(text)
+        admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        admin.create_topics([NewTopic(t, PARTITIONS if r == "in" else 2, 1) for r, t in self.topics.items()])
+        admin.close()
+        self.random = random.Random(options.seed)
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.events: Counter[str] = Counter()
+        self.restarts = 0
+        self.log = (self.folder / "workers.log").open("ab")
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, str(HERE / "worker.py"), str(self.policy), "--dwell", str(self.options.dwell)]
+        if self.options.no_announce:
+            command.append("--no-announce")
+        process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+        self.workers.append(process)
+        return process
+
+    def supervise(self, seconds: float) -> None:
+        """Wait, and replace workers that ended by themselves."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for process in list(self.workers):
+                if process.poll() is not None:
+                    self.workers.remove(process)
+                    self.restarts += 1
+            while len(self.workers) < self.options.workers:
+                self.start_worker()
+            time.sleep(0.05)
+
+    def wait_for_work(self, records: int = 1_000, patience: float = 40.0) -> None:
+        """Until the workers publish again: a kill does no harm to one that is still waiting for its predecessor."""
+        partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
+        reader = KafkaConsumer(bootstrap_servers=self.bootstrap, reconnect_backoff_max_ms=1000)
+        before, end = None, time.monotonic() + patience
+        while time.monotonic() < end:
+            self.supervise(0.3)
+            total = sum(reader.end_offsets(partitions).values())
+            before = total if before is None else before
+            if total >= before + records:
+                break
+        else:
+            self.events["no_progress"] += 1
+        reader.close()
+        self.supervise(self.random.uniform(0.0, 1.0))
+
+    def strike(self) -> None:
+        """Do one evil thing."""
+        kinds = ["kill"] * 5 + ["stop"] * 2 + ["rebalance"] * 2
+        if self.broker is not None and self.options.broker_restarts:
+            kinds += ["broker"]
+        kind = self.random.choice(kinds)
+        self.events[kind] += 1
+        victim = self.random.choice(self.workers)
+        if kind == "kill":
+            victim.send_signal(signal.SIGKILL)
+            victim.wait()
+            self.supervise(self.random.uniform(0.0, 2.0))
+        elif kind == "stop":
+            victim.send_signal(signal.SIGSTOP)
+            self.supervise(9.0)
+            victim.send_signal(signal.SIGCONT)
+            self.supervise(self.random.uniform(1.0, 4.0))
+        elif kind == "rebalance":
+            extra = self.start_worker()
+            self.supervise(self.random.uniform(4.0, 6.0))
+            if extra.poll() is None:
+                extra.send_signal(signal.SIGTERM)
+                extra.wait(30)
+            self.supervise(1.0)
+        else:
+            assert self.broker is not None
+            self.broker.restart(kill=self.random.random() < 0.5)
+            self.supervise(5.0)
+
+    def read(self, level: str) -> list[tuple[bytes | None, list[object], dict[str, object], bytes]]:
+        """The whole output as one kind of reader sees it."""
+        reader = KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level, auto_offset_reset="earliest")
+        partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
+        reader.assign(partitions)
+        reader.seek_to_beginning(*partitions)
+        ends = reader.end_offsets(partitions)
+        found, quiet = [], 0
+        while quiet < 10 and any(reader.position(tp) < ends[tp] for tp in partitions):
+            batch = reader.poll(timeout_ms=500, max_records=5000)
+            quiet = 0 if batch else quiet + 1
+            for records in batch.values():
+                found += [(r.key, list(r.headers), json.loads(r.value), r.value) for r in records]
+        reader.close()
+        return found
+
+    def waiting(self) -> set[tuple[int, int]]:
+        """Rows that the ledgers leave to a successor."""
+        _, schema = prepare(self.policy)
+        transport = KafkaTransport(self.bootstrap, self.group, self.topics["in"], transactional_id="reader")
+        facts, bounds = transport.facts(self.topics["in"]), transport.bounds(self.topics["in"])
+        codec, left = Codec.of(schema.keys.ledger), set()
+        for number, committed in transport.ledgers(range(PARTITIONS)).items():
+            if committed is None:
+                left |= {(number, offset) for offset in range(*bounds[number])}
+                continue
+            ledger = codec.decode(committed, Place(facts.cluster_id, facts.topic_id, number))
+            left |= {(number, offset) for offset in ledger.waiting.tolist()}
+            left |= {(number, offset) for offset in range(ledger.position, bounds[number][1])}
+            assert not ledger.announced, "an orderly stop left a group announced"
+        transport.close()
+        return left
+
+    def stop_workers(self) -> tuple[int, float]:
+        """SIGTERM to all: how many did not end with 0, and how long the slowest took."""
+        began, bad = time.monotonic(), 0
+        for process in self.workers:
+            process.send_signal(signal.SIGTERM)
+        for process in self.workers:
+            bad += process.wait(40) != 0
+        return bad, time.monotonic() - began
+
+    def close(self) -> None:
+        for process in self.workers:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        self.log.close()
+
+
+def judge(chaos: Chaos, taken: int) -> dict[str, object]:
+    """The input against the output."""
+    committed, uncommitted = chaos.read("read_committed"), chaos.read("read_uncommitted")
+    times = Counter(record["rid"] for _, _, record, _ in committed)
+    groups: dict[str, list[dict[str, object]]] = defaultdict(list)
+    for _, _, record, _ in committed:
+        groups[record["_anon"]["group"]].append(record["_anon"])  # type: ignore[index]
+    under = sum(1 for rows in groups.values() if len(rows) != rows[0]["size"] or rows[0]["subjects"] < K)  # type: ignore[operator]
+    seen = defaultdict(set)
+    for _, _, record, _ in uncommitted:
+        seen[record["rid"]].add(record["_anon"]["group"])  # type: ignore[index]
+    leaked = sum(
+        1
+        for key, headers, record, raw in uncommitted
+        if set(record) - ALLOWED or MARK.encode() in raw or headers or key != record["_anon"]["group"].encode()  # type: ignore[index]
+    )
+    left = len(chaos.waiting())
+    return {
+        "lost": taken - len(times) - left,
+        "doubled": sum(1 for count in times.values() if count > 1),
+        "under_policy": under,
+        "rows_in_two_groups_uncommitted": sum(1 for g in seen.values() if len(g) > 1),
+        "leaked_fields": leaked,
+        "left_for_successor": left,
+        "published": len(times),
+        "uncommitted_records": len(uncommitted),
+    }
+
+
+def run(options: argparse.Namespace) -> dict[str, object]:
+    own = None
+    if not os.environ.get("KAFKA_BOOTSTRAP") and not options.bootstrap:
+        own = LocalBroker().start()
+    bootstrap = options.bootstrap or os.environ.get("KAFKA_BOOTSTRAP") or own.bootstrap  # type: ignore[union-attr]
+    chaos = Chaos(own, bootstrap, options)
+    try:
+        producer = Producer(bootstrap, chaos.topics["in"], options.rate)
+        for _ in range(options.workers):
+            chaos.start_worker()
+        producer.start()
+        began = time.monotonic()
+        chaos.supervise(8.0)
+        for _ in range(options.kills):
+            chaos.wait_for_work()
+            chaos.strike()
+        seconds = time.monotonic() - began
+        taken = producer.finish()
+        chaos.wait_for_work()
+        chaos.supervise(15.0)
+        before = len({r["rid"] for _, _, r, _ in chaos.read("read_committed")})
+        for _ in range(500):
+            producer.one()
+        taken = producer.flush()
+        chaos.supervise(6.0)
+        after = len({r["rid"] for _, _, r, _ in chaos.read("read_committed")})
+        bad_exits, stop_seconds = chaos.stop_workers()
+        result = judge(chaos, taken)
+        return {
+            **result,
+            "kills": options.kills,
+            "workers": options.workers,
+            "events": dict(chaos.events),
+            "records": taken,
+            "records_per_second": round((taken - 500) / seconds),
+            "still_consuming": after > before,
+            "ended_by_themselves": chaos.restarts - chaos.events["kill"] - chaos.events["rebalance"],
+            "bad_exits": bad_exits,
+            "stop_seconds": round(stop_seconds, 1),
+        }
+    finally:
+        chaos.close()
+        if own is not None:
+            own.remove()
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=6)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rate", type=float, default=1_100)
+    parser.add_argument("--dwell", type=float, default=0.05, help="seconds between sending and committing")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--bootstrap", default="")
+    parser.add_argument("--broker-restarts", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--no-announce", action="store_true", help="the check must then fail")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(run(parse())) + "\n")

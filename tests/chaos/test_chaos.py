@@ -1,0 +1,19 @@
+"""The short form of `make chaos`: six failures must change nothing, and the check must notice when they do."""
+
+from __future__ import annotations
+
+from chaos import parse, run
+
+MUST_BE_ZERO = ("lost", "doubled", "under_policy", "rows_in_two_groups_uncommitted", "leaked_fields", "bad_exits")
+
+
+def test_six_failures_change_nothing(bootstrap: str) -> None:
+    result = run(parse(["--kills", "6", "--bootstrap", bootstrap]))
+    assert {name: result[name] for name in MUST_BE_ZERO} == dict.fromkeys(MUST_BE_ZERO, 0), result
+    assert result["still_consuming"], result
+    assert result["stop_seconds"] <= 30, result  # type: ignore[operator]  # 10 on a machine of its own
+
+
+def test_without_announcing_the_check_fails(bootstrap: str) -> None:
+    result = run(parse(["--kills", "5", "--bootstrap", bootstrap, "--no-announce", "--dwell", "0.1"]))
+    assert result["rows_in_two_groups_uncommitted"] > 0, result  # type: ignore[operator]

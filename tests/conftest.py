@@ -1,0 +1,70 @@
+"""The real broker of a test run: KAFKA_BOOTSTRAP, else Docker, else one brought by pip; started once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+
+def _docker_answers() -> bool:
+    if shutil.which("docker") is None:
+        return False
+    try:
+        return subprocess.run(["docker", "info"], capture_output=True, timeout=5).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on a real broker share one process and one broker, beside the others.
+
+    They are tried twice: on a busy machine a broker, or a client's heartbeat, can stall beyond any time-out.
+    """
+    for item in items:
+        if {"bootstrap", "local_broker", "world"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("broker"))
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.fixture(scope="session")
+def local_broker() -> Iterator[object]:
+    """A broker whose process belongs to the test run: it may be restarted."""
+    try:
+        from stream_anon.io.broker import LocalBroker
+
+        broker = LocalBroker(sasl=True).start()
+    except Exception as error:
+        if os.environ.get("STREAM_ANON_REQUIRE_ALL"):
+            raise
+        pytest.skip(f"no local broker: {error}")
+    yield broker
+    broker.remove()
+
+
+@pytest.fixture(scope="session")
+def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where a real Kafka answers."""
+    if address := os.environ.get("KAFKA_BOOTSTRAP"):
+        yield address
+        return
+    if _docker_answers():
+        try:
+            from testcontainers.kafka import KafkaContainer
+        except ImportError:
+            pass
+        else:
+            with KafkaContainer("apache/kafka:4.1.0") as container:
+                yield container.get_bootstrap_server()
+                return
+    yield request.getfixturevalue("local_broker").bootstrap
+
+
+@pytest.fixture
+def name() -> str:
+    """A name nobody used before, for topics and groups."""
+    return f"t{uuid4().hex[:10]}"

@@ -1,0 +1,277 @@
+"""One contract, two transports: memory and a real broker must agree on everything the worker builds upon."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from stream_anon.io.memory import MemoryTransport
+from stream_anon.io.memory_log import MemoryBroker
+from stream_anon.io.transport import (
+    AbortableError,
+    Committed,
+    Outgoing,
+    Polled,
+    Transport,
+    TransportError,
+)
+
+
+class Memory:
+    """A world in memory."""
+
+    def __init__(self) -> None:
+        self.broker = MemoryBroker("in", partitions=2)
+        self.broker.create_topic("out")
+        self.input, self.output = "in", "out"
+        self.made: list[Transport] = []
+
+    def transport(self, member: str, transactional_id: str | None = None) -> Transport:
+        return MemoryTransport(self.broker, member, transactional_id)
+
+    def produce(self, partition: int, *values: bytes) -> None:
+        for value in values:
+            self.broker.produce("in", partition, value)
+
+    def read(self, committed: bool) -> list[bytes]:
+        return [e.value or b"" for e in self.broker.read("out", committed)]
+
+    def close(self) -> None:
+        pass
+
+
+class Real:
+    """The same world on a real broker."""
+
+    def __init__(self, bootstrap: str, name: str) -> None:
+        from kafka import KafkaAdminClient, KafkaProducer
+        from kafka.admin import NewTopic
+
+        self.bootstrap, self.name = bootstrap, name
+        self.input, self.output = f"{name}-in", f"{name}-out"
+        self._admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        self._admin.create_topics([NewTopic(self.input, 2, 1), NewTopic(self.output, 1, 1)])
+        self._producer = KafkaProducer(bootstrap_servers=bootstrap)
+        self.made: list[Transport] = []
+
+    def transport(self, member: str, transactional_id: str | None = None) -> Transport:
+        from stream_anon.io.kafka import KafkaTransport
+
+        made = KafkaTransport(
+            self.bootstrap,
+            self.name,
+            self.input,
+            transactional_id=f"{self.name}-{transactional_id or member}",
+            options={"session.timeout.ms": 6000, "transaction.timeout.ms": 6000},
+        )
+        self.made.append(made)
+        return made
+
+    def produce(self, partition: int, *values: bytes) -> None:
+        for value in values:
+            self._producer.send(self.input, value=value, partition=partition)
+        self._producer.flush()
+
+    def read(self, committed: bool) -> list[bytes]:
+        from kafka import KafkaConsumer, TopicPartition
+
+        level = "read_committed" if committed else "read_uncommitted"
+        reader = KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level, auto_offset_reset="earliest")
+        reader.assign([TopicPartition(self.output, 0)])
+        found = []
+        end = time.monotonic() + 2.0
+        while time.monotonic() < end:
+            for records in reader.poll(timeout_ms=200).values():
+                found += [r.value for r in records]
+        reader.close()
+        return found
+
+    def close(self) -> None:
+        for made in self.made:
+            made.close()
+        self._producer.close()
+        self._admin.close()
+
+
+@pytest.fixture(params=["memory", "kafka"])
+def world(request: pytest.FixtureRequest, name: str) -> Iterator[Memory | Real]:
+    made = Memory() if request.param == "memory" else Real(request.getfixturevalue("bootstrap"), name)
+    yield made
+    made.close()
+
+
+def poll_until(transport: Transport, done: Callable[[Polled], bool], timeout: float = 25.0) -> Polled:
+    end = time.monotonic() + timeout
+    while True:
+        polled = transport.poll(0.1, 1000)
+        if done(polled):
+            return polled
+        assert time.monotonic() < end, "the expected poll did not come"
+
+
+def joined(transport: Transport, partitions: set[int]) -> Polled:
+    seen: set[int] = set()
+
+    def ready(polled: Polled) -> bool:
+        seen.update(polled.assigned)
+        return polled.membership is not None and polled.membership.partitions == partitions
+
+    polled = poll_until(transport, ready)
+    assert seen >= partitions or not partitions
+    return polled
+
+
+def start(transport: Transport, partitions: set[int]) -> Polled:
+    polled = joined(transport, partitions)
+    for partition in partitions:
+        transport.seek(partition, 0)
+    transport.resume(partitions)
+    return polled
+
+
+def transact(transport: Transport, polled: Polled, out: list[Outgoing], offsets: dict[int, Committed]) -> None:
+    assert polled.membership is not None
+    transport.begin()
+    transport.send(out)
+    transport.send_offsets(offsets, polled.membership)
+    transport.commit()
+
+
+def transact_open(transport: Transport, polled: Polled) -> None:
+    assert polled.membership is not None
+    transport.send_offsets({0: Committed(1, "zombie")}, polled.membership)
+    transport.commit()
+
+
+def test_assigned_partitions_wait_until_they_are_resumed(world: Memory | Real) -> None:
+    world.produce(0, b"a", b"b")
+    t = world.transport("w")
+    joined(t, {0, 1})
+    assert not any(t.poll(0.1, 10).slices for _ in range(5))
+    t.seek(0, 1)
+    t.resume([0])
+    polled = poll_until(t, lambda p: bool(p.slices))
+    assert polled.slices[0].offsets == [1]
+    assert polled.slices[0].values == [b"b"]
+    assert polled.positions[0] == 2
+
+
+def test_pause_brings_nothing_and_loses_nothing(world: Memory | Real) -> None:
+    t = world.transport("w")
+    start(t, {0, 1})
+    t.pause([0])
+    world.produce(0, b"a")
+    world.produce(1, b"b")
+    polled = poll_until(t, lambda p: bool(p.slices))
+    assert [s.partition for s in polled.slices] == [1]
+    t.resume([0])
+    polled = poll_until(t, lambda p: bool(p.slices))
+    assert [(s.partition, s.values) for s in polled.slices] == [(0, [b"a"])]
+
+
+def test_a_transaction_is_atomic_and_carries_metadata(world: Memory | Real) -> None:
+    t = world.transport("w")
+    polled = start(t, {0, 1})
+    assert t.ledgers([0, 1]) == {0: None, 1: None}
+    big = "x" * 4095 + "\0"
+    transact(t, polled, [Outgoing(world.output, b"k", b"v")], {0: Committed(3, big), 1: Committed(0, "")})
+    assert t.ledgers([0, 1]) == {0: Committed(3, big), 1: Committed(0, "")}
+    assert world.read(committed=True) == [b"v"]
+
+
+def test_an_aborted_record_is_seen_by_uncommitted_readers_only(world: Memory | Real) -> None:
+    t = world.transport("w")
+    polled = start(t, {0, 1})
+    assert polled.membership is not None
+    t.begin()
+    t.send([Outgoing(world.output, b"k", b"aborted")])
+    t.send_offsets({0: Committed(9, "no")}, polled.membership)
+    t.renew()
+    transact(t, polled, [Outgoing(world.output, b"k", b"kept")], {0: Committed(1, "yes")})
+    assert t.ledgers([0]) == {0: Committed(1, "yes")}
+    assert world.read(committed=True) == [b"kept"]
+    assert set(world.read(committed=False)) >= {b"kept"}
+
+
+def test_offsets_of_an_open_transaction_are_not_known(world: Memory | Real) -> None:
+    first = world.transport("w", "one")
+    polled = start(first, {0, 1})
+    assert polled.membership is not None
+    transact(first, polled, [], {0: Committed(1, "old"), 1: Committed(1, "old")})
+    first.begin()
+    first.send_offsets({0: Committed(2, "new")}, polled.membership)
+    assert first.ledgers([0, 1]) == {1: Committed(1, "old")}
+    first.commit()
+    assert first.ledgers([0]) == {0: Committed(2, "new")}
+
+
+def test_a_generation_that_is_over_is_refused_and_the_worker_goes_on(world: Memory | Real) -> None:
+    first, second = world.transport("a"), world.transport("b")
+    old = start(first, {0, 1})
+    assert old.membership is not None
+    moved: list[Polled] = []
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        moved = [first.poll(0.05, 10), second.poll(0.05, 10)]
+        if all(p.membership and len(p.membership.partitions) == 1 for p in moved):
+            break
+    first.begin()
+    with pytest.raises(AbortableError):
+        first.send_offsets({0: Committed(1, "late")}, old.membership)
+    first.renew()
+    assert moved[0].membership is not None
+    mine = next(iter(moved[0].membership.partitions))
+    transact(first, moved[0], [], {mine: Committed(1, "now")})
+    assert first.ledgers([0, 1])[mine] == Committed(1, "now")
+
+
+def test_a_second_producer_of_the_same_id_fences_the_first(world: Memory | Real) -> None:
+    first = world.transport("a", "slot")
+    polled = start(first, {0, 1})
+    first.begin()
+    first.send([Outgoing(world.output, b"k", b"zombie")])
+    second = world.transport("b", "slot")
+    second.renew()
+    assert polled.membership is not None
+    with pytest.raises(TransportError):  # where a client notices differs; that it notices does not
+        transact_open(first, polled)
+    assert second.ledgers([0]) == {0: None}
+    assert world.read(committed=True) == []
+
+
+def test_records_are_fetched_by_offset_outside_the_group(world: Memory | Real) -> None:
+    world.produce(0, b"a", b"b", b"c")
+    world.produce(1, b"d")
+    t = world.transport("w")
+    assert t.fetch([(0, 2), (1, 0), (0, 0), (0, 77)]) == {(0, 0): b"a", (0, 2): b"c", (1, 0): b"d"}
+
+
+def test_facts_and_bounds(world: Memory | Real) -> None:
+    world.produce(1, b"a")
+    t = world.transport("w")
+    facts = t.facts(world.input)
+    assert facts.partitions == 2
+    assert facts.topic_id
+    assert facts.cluster_id
+    assert facts.cleanup_policy == "delete"
+    assert t.facts(world.output).topic_id != facts.topic_id
+    assert t.bounds(world.input) == {0: (0, 0), 1: (0, 1)}
+    with pytest.raises(TransportError):
+        t.facts("no-such-topic")
+
+
+def test_a_position_outside_the_log_is_reported(world: Memory | Real) -> None:
+    world.produce(0, b"a")
+    t = world.transport("w")
+    start(t, {0, 1})
+    t.seek(0, 50)
+    assert poll_until(t, lambda p: bool(p.out_of_range)).out_of_range == {0}
+
+
+def test_close_leaves_the_group(world: Memory | Real) -> None:
+    first, second = world.transport("a"), world.transport("b")
+    joined(first, {0, 1})
+    first.close()
+    joined(second, {0, 1})

@@ -1,0 +1,80 @@
+"""What a worker tells: metrics over HTTP, health, logs; and what it never tells."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from stream_anon.observe.logs import log_to
+from stream_anon.observe.metrics import Metrics
+from stream_anon.observe.server import StatusServer
+
+
+@pytest.fixture
+def quiet_root() -> Iterator[None]:
+    root = logging.getLogger()
+    before = root.handlers, root.level
+    yield
+    root.handlers, root.level = before
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_the_status_port() -> None:
+    metrics = Metrics("trial", "abcdef", 2.0, ["age"])
+    state = {"live": True, "ready": False}
+    server = StatusServer(metrics.registry, lambda: state["live"], lambda: state["ready"]).start()
+    try:
+        assert get(server.port, "/livez")[0] == 200
+        assert get(server.port, "/readyz")[0] == 503
+        state["ready"] = True
+        assert get(server.port, "/readyz")[0] == 200
+        state["live"] = False
+        assert get(server.port, "/livez")[0] == 503
+        assert get(server.port, "/elsewhere")[0] == 404
+        text = get(server.port, "/metrics")[1]
+        for name in ("deadlines_missed_total 0.0", "privacy_violations_total 0.0", "policy_info", "build_info"):
+            assert name in text
+    finally:
+        server.close()
+
+
+def test_many_observations_at_once_are_as_one_by_one() -> None:
+    metrics = Metrics("trial", "abcdef", 2.0, ["age"])
+    delays = np.array([0.1, 1.0, 2.0, 2.0001, 99.0])
+    metrics.published("ready", delays, np.array([np.nan] * 5), 0.5, [0.5])
+    value = metrics.registry.get_sample_value
+    assert value("stream_anon_record_delay_seconds_count") == 5
+    assert value("stream_anon_record_delay_seconds_bucket", {"le": "2.0"}) == 3
+    assert value("stream_anon_record_delay_seconds_bucket", {"le": "+Inf"}) == 5
+    assert value("stream_anon_record_age_seconds_count") == 0
+
+
+def test_logs_hold_declared_fields_only(quiet_root: None) -> None:
+    out = io.StringIO()
+    log_to(out)
+    own = logging.getLogger("stream_anon.worker")
+    own.error("quarantined", extra={"partition": 3, "code": "empty", "payload": "SECRET"})
+    logging.getLogger("kafka.client").error("failed on %s", b"SECRET")
+    try:
+        raise ValueError("SECRET")
+    except ValueError:
+        own.exception("internal error")
+    assert "SECRET" not in out.getvalue()
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert lines[0]["partition"] == 3
+    assert lines[0]["event"] == "quarantined"
+    assert lines[2]["error"] == "ValueError"

@@ -1,0 +1,208 @@
+"""The model check: the real loop on a broker in memory, in any interleaving, judged by both kinds of reader."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+
+import pytest
+from fifo import parts
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from puppets import Puppet
+
+from stream_anon.io.memory_log import MemoryBroker
+from stream_anon.runtime.settings import WorkerSettings
+
+WORKERS, PARTITIONS, K, KEEP = 3, 4, 3, 4
+workers = st.integers(0, WORKERS - 1)
+
+
+class Protocol(RuleBasedStateMachine):
+    """Three workers, four partitions, and whatever may happen to them."""
+
+    announce = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broker = MemoryBroker("in", partitions=PARTITIONS, automatic=False)
+        self.broker.create_topic("out", 2)
+        self.settings = WorkerSettings("in", "out", delay=None, announce=self.announce, poll_records=5)
+        self.now, self.pace, self.produced, self.started = 0.0, 0.01, 0, 0
+        self.puppets: dict[int, Puppet] = {}
+        for w in range(WORKERS):
+            self._start(w)
+        for p in range(PARTITIONS):
+            self._produce(p, K)
+        self._rebalance([p % WORKERS for p in range(PARTITIONS)])
+
+    def clock(self) -> float:
+        self.now += self.pace
+        return self.now
+
+    def _start(self, w: int) -> None:
+        self.started += 1
+        name = f"w{w}-{self.started}"
+        self.puppets[w] = Puppet(
+            self.broker, name, f"slot{self.started}", self.settings, self.clock, parts(K, keep=KEEP)
+        )
+        self.broker.join(name)
+
+    def _produce(self, partition: int, count: int) -> None:
+        for _ in range(count):
+            self.broker.produce("in", partition, str(self.produced).encode())
+            self.produced += 1
+
+    def _rebalance(self, owners: list[int]) -> None:
+        plan: dict[str, set[int]] = defaultdict(set)
+        for partition in range(self.broker.facts["in"].partitions):
+            owner = self.puppets[owners[partition % len(owners)]].name
+            plan[owner].add(partition)
+        self.broker.rebalance({name: frozenset(p) for name, p in plan.items() if name in self.broker.assignment})
+
+    @initialize(pace=st.sampled_from([0.002, 0.01, 0.05]))
+    def choose_pace(self, pace: float) -> None:
+        """How many rounds lie between two transactions."""
+        self.pace = pace
+
+    @rule(w=workers, operations=st.integers(1, 25))
+    def advance(self, w: int, operations: int) -> None:
+        for _ in range(operations):
+            self.puppets[w].advance()
+
+    @rule(w=workers, operation=st.sampled_from(["send_offsets", "send", "commit", "begin", "ledgers"]))
+    def advance_until(self, w: int, operation: str) -> None:
+        for _ in range(40):
+            self.puppets[w].advance()
+            if self.puppets[w].at == operation:
+                break
+
+    @rule(partition=st.integers(0, PARTITIONS - 1), count=st.integers(1, 6))
+    def produce(self, partition: int, count: int) -> None:
+        self._produce(partition, count)
+
+    @rule(owners=st.lists(workers, min_size=PARTITIONS + 1, max_size=PARTITIONS + 1))
+    def rebalance(self, owners: list[int]) -> None:
+        self._rebalance(owners)
+
+    @rule(w=workers, other=workers, operations=st.integers(10, 60))
+    def detour(self, w: int, other: int, operations: int) -> None:
+        """Everything of a worker that stands still goes to another and comes back: its assignment looks the same."""
+        before = dict(self.broker.assignment)
+        here, there = self.puppets[w].name, self.puppets[other].name
+        if here == there or here not in before or there not in before:
+            return
+        self.broker.rebalance({**before, here: frozenset(), there: before[there] | before[here]})
+        for _ in range(operations):
+            self.puppets[other].advance()
+        self.broker.rebalance(before)
+
+    @rule(w=workers)
+    def crash(self, w: int) -> None:
+        """A process ends and another starts; its transaction stays open until its time-out."""
+        old = self.puppets[w]
+        old.kill()
+        self._start(w)
+
+    @rule(w=workers, owners=st.lists(workers, min_size=PARTITIONS, max_size=PARTITIONS))
+    def evict(self, w: int, owners: list[int]) -> None:
+        """A worker stands still longer than the session time-out; it is not told, and may wake up any time."""
+        self.broker.leave(self.puppets[w].name)
+        self._rebalance(owners)
+
+    @rule(number=st.integers(1, 30))
+    def expire(self, number: int) -> None:
+        self.broker.expire(f"slot{1 + number % self.started}")
+
+    @rule(w=workers, lost=st.sampled_from(["request", "response"]))
+    def lose(self, w: int, lost: str) -> None:
+        self.puppets[w].transport.lose = lost
+
+    @precondition(lambda self: self.broker.facts["in"].partitions < PARTITIONS + 2)
+    @rule(owners=st.lists(workers, min_size=PARTITIONS, max_size=PARTITIONS))
+    def add_partition(self, owners: list[int]) -> None:
+        self.broker.add_partition("in")
+        self._rebalance(owners)
+        self._produce(self.broker.facts["in"].partitions - 1, K)
+
+    @invariant()
+    def no_row_in_two_groups_for_any_reader(self) -> None:
+        groups = defaultdict(set)
+        for record in self._read(committed=False):
+            groups[record["v"]].add(record["_anon"]["group"])
+        twice = [row for row, seen in groups.items() if len(seen) > 1]
+        assert not twice, f"rows in two groups: {twice}"
+
+    @invariant()
+    def committed_groups_are_whole_and_rows_are_single(self) -> None:
+        records = self._read(committed=True)
+        rows = Counter(record["v"] for record in records)
+        assert all(count == 1 for count in rows.values()), "a row was published twice"
+
+    @invariant()
+    def nobody_failed(self) -> None:
+        for puppet in self.puppets.values():
+            assert not puppet.failure, puppet.failure
+            assert not puppet.observer.failures, puppet.observer.failures
+
+    def _read(self, committed: bool) -> list[dict[str, dict[str, str]]]:
+        return [json.loads(e.value or b"") for e in self.broker.read("out", committed)]
+
+    def teardown(self) -> None:
+        """Everything times out, one worker remains: it publishes every row but those too few for a group."""
+        for puppet in self.puppets.values():
+            puppet.kill()
+            self.broker.leave(puppet.name)
+        for number in range(1, self.started + 1):
+            self.broker.expire(f"slot{number}")
+        self._start(0)
+        self._rebalance([0])
+        last = self.puppets[0]
+        try:
+            for _ in range(200):
+                for _ in range(20):
+                    last.advance()
+                self.now += 1.0
+                if self.produced - len(self._read(committed=True)) < K + KEEP and not last.worker.holdings.unpublished:
+                    break
+            self.nobody_failed()
+            self.no_row_in_two_groups_for_any_reader()
+            self.committed_groups_are_whole_and_rows_are_single()
+            sizes = Counter(record["_anon"]["group"] for record in self._read(committed=True))
+            assert set(sizes.values()) <= {K}, "a group was published in part"
+            left = self.produced - sum(sizes.values())
+            assert left < K + KEEP, f"{left} rows were lost"
+        finally:
+            last.kill()
+
+
+class WithoutAnnouncing(Protocol):
+    announce = False
+
+
+SETTINGS = settings(
+    max_examples=150,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def test_the_promise_holds_in_any_interleaving() -> None:
+    run_state_machine_as_test(Protocol, settings=SETTINGS)
+
+
+def test_without_announcing_the_check_fails() -> None:
+    quick = settings(SETTINGS, phases=[Phase.generate], max_examples=300, print_blob=False)
+    with pytest.raises(BaseException, match="rows in two groups"):
+        run_state_machine_as_test(WithoutAnnouncing, settings=quick)
