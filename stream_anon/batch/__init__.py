@@ -87,5 +87,5 @@ def partition(
         return Partition([], [], np.flatnonzero(suppressed))
     members = np.concatenate(classes)
     suppressed[members] = False
-    groups = release_all(rows.take(members), [len(index) for index in classes], schema, Reason.BATCH)
+    groups = release_all(rows.take(members), [len(index) for index in classes], schema, [Reason.BATCH] * len(classes))
     return Partition(groups, classes, np.flatnonzero(suppressed))
