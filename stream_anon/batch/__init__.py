@@ -1,1 +1,91 @@
-"""Batch algorithms: partitions of a whole table."""
+"""Batch algorithms, one per file behind one contract. `partition` runs one by name and takes its groups to the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from stream_anon.batch.guarding import Guarding
+from stream_anon.batch.k_member import KMember
+from stream_anon.batch.l_clustering import LClustering
+from stream_anon.batch.l_incognito import LIncognito
+from stream_anon.batch.lc_clustering import LCClustering
+from stream_anon.batch.mondrian import Mondrian
+from stream_anon.batch.partitioner import Partitioner, Watch, unwatched
+from stream_anon.batch.support import check
+from stream_anon.batch.sweep import Sweep
+from stream_anon.core.batch import Batch
+from stream_anon.core.group import Group, Reason, release_all
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.schema import Schema
+from stream_anon.errors import Unsupported, nearest
+from stream_anon.policy.batch_settings import BatchSettings
+
+__all__ = ["ALGORITHMS", "Partition", "Partitioner", "build", "partition"]
+
+ALGORITHMS: dict[str, Callable[[Any, int], Partitioner]] = {
+    "mondrian": Mondrian,
+    "sweep": Sweep,
+    "l-clustering": LClustering,
+    "l-incognito": LIncognito,
+    "lc-clustering": LCClustering,
+    "k-member": KMember,
+    "guarding": Guarding,
+}
+"""Name to factory: settings and seed make a partitioner."""
+
+_SETTINGS: TypeAdapter[BatchSettings] = TypeAdapter(BatchSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What came of a table: groups that passed the gate, the rows of each by number, and the rows in none."""
+
+    groups: list[Group]
+    classes: list[Ints]
+    suppressed: Ints
+
+
+def build(name: str, options: Mapping[str, Any] | None = None, seed: int = 0) -> Partitioner:
+    """The algorithm of that name; raises Unsupported for a name or an option nobody knows."""
+    if name not in ALGORITHMS:
+        raise Unsupported(f'no batch algorithm is called "{name}"; {nearest(name, list(ALGORITHMS))}')
+    try:
+        settings = _SETTINGS.validate_python({**(options or {}), "name": name})
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"][1:])
+        raise Unsupported(f"{name}: option {place}: {first['msg']}") from None
+    return ALGORITHMS[name](settings, seed)
+
+
+def partition(
+    name: str,
+    rows: Batch,
+    schema: Schema,
+    options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    watch: Watch = unwatched,
+) -> Partition:
+    """Divide rows by an algorithm and release the groups.
+
+    1. Refuse what the algorithm cannot honour.
+    2. Show the rows to the models that learn from the whole.
+    3. Divide.
+    4. Release through the gate, which asks every model again.
+    """
+    algorithm = build(name, options, seed)
+    check(name, schema)
+    schema.requirements.observe(rows)
+    classes = algorithm(rows, schema, watch) if len(rows) else []
+    suppressed = np.ones(len(rows), dtype=bool)
+    if not classes:
+        return Partition([], [], np.flatnonzero(suppressed))
+    members = np.concatenate(classes)
+    suppressed[members] = False
+    groups = release_all(rows.take(members), [len(index) for index in classes], schema, [Reason.BATCH] * len(classes))
+    return Partition(groups, classes, np.flatnonzero(suppressed))

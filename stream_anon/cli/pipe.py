@@ -83,7 +83,7 @@ def pipe(
     talks = not (quiet or as_json)
     if talks and not schema.keys.stable:
         output.say("the policy has no secret: group ids will differ from run to run")
-    with _opened(dead_letters) as file:
+    with opened(dead_letters) as file:
         lines = Lines(sys.stdin.fileno(), max_line)
         run = Pipe(schema, lines, sys.stdout.buffer, DeadLetters(file, as_json), time.monotonic)
         make_ready(schema.policy.algorithm, quiet=not talks)
@@ -101,7 +101,8 @@ def pipe(
 
 
 @contextmanager
-def _opened(path: Path | None) -> Iterator[IO[bytes] | None]:
+def opened(path: Path | None) -> Iterator[IO[bytes] | None]:
+    """The file of dead letters, to be appended to, or None."""
     if path is None:
         yield None
         return

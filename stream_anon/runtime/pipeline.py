@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Payload, Rejection
 from stream_anon.core.encode import Encoder
 from stream_anon.core.group import Group, Reason
@@ -45,15 +46,18 @@ class Pipeline:
         encoded = self._encoder.encode([payload for _, payload in records], ref, np.full(n, now))
         rejections = [Rejection(records[r.index][0], r.code, r.column) for r in encoded.rejections]
         self.tally.read(n, rejections)
+        return self.push(encoded.batch, now), rejections
+
+    def push(self, batch: Batch, now: float) -> list[Group]:
+        """Take rows that are encoded already; the last of them arrived at `now`."""
         groups: list[Group] = []
-        batch = encoded.batch
         while len(batch):
             outcome = self.engine.push(batch, self._reach(now))
             groups += self._released(outcome, now)
             if outcome.rest == len(batch):  # full of rows held back, which the policy would keep for ever
                 groups += self._released(self.engine.flush(), now)
             batch = batch.take(slice(len(batch) - outcome.rest, None))
-        return groups, rejections
+        return groups
 
     def tick(self, now: float) -> list[Group]:
         """Let time pass."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from stream_anon.core.hierarchy.base import CostTable, Floats, Ints, Kind, Leaves, encode_each
 
-Counting = Literal["ncp", "leaves", "descendants", "subtree"]
-"""How much a node stands for: its share of the leaves, its leaves, the nodes below it, or those and itself."""
+Counting = Literal["ncp", "leaves", "descendants", "subtree", "height"]
+"""What a node costs: its share of the leaves, its leaves, the nodes below it, those and itself, its relative height."""
 
 TABLE_LIMIT = 512
 """Largest tree priced by a square table (2 MiB of floats); above it a sparse table of maxima serves: n log n floats."""
@@ -101,8 +101,16 @@ class Tree:
             "leaves": leaves,
             "descendants": self.below.astype(np.float64),
             "subtree": self.below + 1.0,
+            "height": self._heights(),
         }
         return np.where(inner, counts[counting], 0.0)
+
+    def _heights(self) -> Floats:
+        """Layers between each node and the deepest leaf below it, over those of the root."""
+        height = np.zeros(len(self.labels))
+        for v, above in enumerate(self.parent[:-1].tolist()):  # parents have larger numbers than their children
+            height[above] = max(height[above], height[v] + 1)
+        return np.asarray(height / max(float(height[-1]), 1.0))
 
     def _climb(self) -> Floats:
         """Row j, column i: the dearest common parent of neighbours among leaves i .. i + 2^j.

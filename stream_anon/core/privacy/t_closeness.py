@@ -35,12 +35,12 @@ class TCloseness(SensitiveModel):
         super().__init__(column)
         self.t = t
         self.ordered = ordered
-        self._reference = reference
+        self.reference = reference
         self._learn = learn
 
     def distance(self, values: Ints, counts: Ints) -> float:
         """How far the group's distribution is from the whole's; 1 while that is unknown."""
-        known = self._reference()
+        known = self.reference()
         if known is None or not len(values):
             return 1.0
         codes, whole = known
@@ -57,7 +57,7 @@ class TCloseness(SensitiveModel):
 
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
         """By how much the distance exceeds t; as long as the whole is unknown, every group falls short."""
-        if self._reference() is None:
+        if self.reference() is None:
             return 1.0
         over = self.distance(values, counts) - self.t
         return 0.0 if over <= SLACK else over

@@ -1,0 +1,120 @@
+"""Rows as small consecutive codes, with the prices of all stretches at hand: what compiled searches read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_anon.core.batch import Batch
+from stream_anon.core.hierarchy import Floats, Ints, ValueSet
+from stream_anon.core.kernels import Prices, cell_prices, compiled, inner, price
+from stream_anon.core.schema import Schema
+
+TABLE_LIMIT = 512
+"""Different values of a column up to which all stretches are priced beforehand: 2 MiB at most."""
+
+
+class Dense(NamedTuple):
+    """Column q of a row holds `code[row, q]`, which stands for position `point[first[q] + code]`; there are
+    `kinds[q]` of them.
+
+    A column with few values has all its prices, weighted, in `table` from `start[q]` on, `size[q]` to a line; another
+    has `size[q] == 0` and is priced from its position.
+    """
+
+    code: Ints
+    point: Ints
+    first: Ints
+    kinds: Ints
+    table: Floats
+    start: Ints
+    size: Ints
+    facts: Ints
+    values: Floats
+    weight: Floats
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return self.code.shape[1]
+
+    def points(self, q: int) -> Ints:
+        """The positions that occur in column q, ascending."""
+        return self.point[self.first[q] : self.first[q] + self.kinds[q]]
+
+
+def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[Dense, Ints]:
+    """The rows with the most telling column first (it decides a comparison soonest), and that order of the columns.
+
+    How telling a column is, is the price of a stretch between two rows that have nothing to do with one another.
+    """
+    prices = schema.prices if prices is None else prices
+    n = len(rows)
+    other = (np.arange(n) * 2654435761 + 1) % max(n, 1)  # a fixed, scattered partner for each row
+    low, high = np.minimum(rows.qi, rows.qi[other]), np.maximum(rows.qi, rows.qi[other])
+    telling = (cell_prices(prices.facts, prices.values, low, high) * prices.weight).sum(axis=0)
+    order = np.argsort(-telling, kind="stable")
+    facts, weight = prices.facts[order], prices.weight[order]
+    code = np.empty((n, len(order)), dtype=np.int64)
+    points: list[Ints] = []
+    tables: list[Floats] = [np.zeros(1)]
+    start, size, used = [], [], 1
+    for place, q in enumerate(order.tolist()):
+        found, code[:, place] = np.unique(rows.qi[:, q], return_inverse=True)
+        points.append(found)
+        small = len(found) <= TABLE_LIMIT
+        start.append(used)
+        size.append(len(found) if small else 0)
+        if small:
+            table = square(facts, prices.values, place, found) * weight[place]
+            tables.append(table.ravel())
+            used += table.size
+    count = np.array([len(found) for found in points], dtype=np.int64)
+    dense = Dense(
+        code=code,
+        point=np.concatenate(points),
+        first=np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64),
+        kinds=count,
+        table=np.concatenate(tables),
+        start=np.array(start, dtype=np.int64),
+        size=np.array(size, dtype=np.int64),
+        facts=facts,
+        values=prices.values,
+        weight=weight,
+    )
+    return dense, order
+
+
+def sets_of(schema: Schema) -> list[str]:
+    """The columns that become sets: stretches of them mean nothing."""
+    return [column.name for column in schema.quasi if isinstance(column.hierarchy, ValueSet)]
+
+
+@compiled
+def square(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:
+    """The price of every stretch between two of the points; symmetric."""
+    table = np.zeros((len(points), len(points)))
+    for a in range(len(points)):
+        for b in range(a, len(points)):
+            table[a, b] = price(facts, values, q, points[a], points[b])
+            table[b, a] = table[a, b]
+    return table
+
+
+@inner
+def stretch(dense: Dense, q: int, low: int, high: int) -> float:
+    """The weighted price of the stretch between two codes of column q."""
+    if dense.size[q]:
+        return float(dense.table[dense.start[q] + low * dense.size[q] + high])
+    at = dense.first[q]
+    return float(dense.weight[q] * price(dense.facts, dense.values, q, dense.point[at + low], dense.point[at + high]))
+
+
+@inner
+def box_price(dense: Dense, low: Ints, high: Ints) -> float:
+    """The weighted price of a box."""
+    total = 0.0
+    for q in range(len(low)):
+        total += stretch(dense, q, low[q], high[q])
+    return total

@@ -1,0 +1,137 @@
+"""Personalized (l, c)-anonymity by clustering: classes seeded by what is most sensitive, filled by what is least."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from stream_anon.batch.classes import widen
+from stream_anon.batch.counting import satisfied_by
+from stream_anon.batch.dense import Dense, densify
+from stream_anon.batch.growth import pick
+from stream_anon.batch.judge import Judge
+from stream_anon.batch.leftovers import with_leftovers
+from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.sweep.recut import best_cut
+from stream_anon.core.batch import Batch
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.privacy import LCAnonymity
+from stream_anon.core.schema import Schema
+from stream_anon.policy.batch_settings import LCClusteringSettings
+
+TRIED = 50
+"""Seeds of one bucket tried before the bucket counts as one that cannot be served."""
+
+
+class LCClustering:
+    """Each sensitive value brings its own l; no value has a share above c of its class.
+
+    1. Bucket the rows by sensitive value, the most demanding first (sorted by l, which need not follow sensitivity).
+    2. Seed a class from the most demanding bucket; fill it with one row from each other bucket, the least demanding
+       first, until it has l values, and 1/c of them at least; from each bucket the row that costs least. Among equally
+       demanding buckets the fullest comes first, so that none is left over.
+    3. Stop when the most demanding bucket cannot be served: to skip it would leave its rows without company.
+    4. Place what is left by least added loss, wherever the class then still satisfies the policy; suppress the rest.
+    5. Cut classes of at least twice their l, if both halves satisfy the policy and lose less.
+
+    The loss is the sum of relative widths and relative heights of common subtrees; the source's formula is lost, this
+    one and the rule to stop are chosen.
+
+    >>> from stream_anon.batch.example import ages
+    >>> rows, schema = ages([20, 70, 21, 71], ["flu", "ulcer", "cough", "flu"], model="lc_anonymity", c=0.5)
+    >>> sorted(index.tolist() for index in LCClustering(LCClusteringSettings())(rows, schema))
+    [[0, 2], [1, 3]]
+    """
+
+    nanoseconds: ClassVar[float] = 0.5
+
+    def __init__(self, settings: LCClusteringSettings, seed: int = 0) -> None:
+        self._settings = settings
+        self._seed = seed
+
+    def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
+        """The groups; rows that fit nowhere are in none."""
+        [model] = [m for m in schema.requirements.models if isinstance(m, LCAnonymity)]
+        judge = Judge(rows, schema)
+        prices, _ = schema.counted("height")
+        dense, _ = densify(rows, schema, prices)
+        found = self._seeded(rows, model, judge, dense, watch)
+        found = with_leftovers(dense, judge, found)
+        return _split(dense, judge, found) if self._settings.split else found
+
+    def _seeded(self, rows: Batch, model: LCAnonymity, judge: Judge, dense: Dense, watch: Watch) -> list[Ints]:
+        people, person = np.unique(rows.subject, return_inverse=True)
+        inside = np.zeros(len(people), dtype=np.int64)
+        person = np.empty(0, dtype=np.int64) if len(people) == len(rows) else person.astype(np.int64)
+        codes = np.unique(rows.sensitive[:, model.column]).tolist()
+        demand = {code: model.demands.get(code, model.l) for code in codes}
+        rng, column = np.random.default_rng(self._seed), rows.sensitive[:, model.column]
+        buckets = {code: rng.permutation(np.flatnonzero(column == code)) for code in codes}
+        least = max(math.ceil(1 / model.c - 1e-9), 1)
+        found: list[Ints] = []
+        failed, settled = 0, 0
+        while filled := [code for code in codes if len(buckets[code])]:
+            top = min(filled, key=lambda code: (-demand[code], -len(buckets[code])))
+            wanted = max(demand[top], least)
+            seed = int(buckets[top][-1 - failed % len(buckets[top])])
+            order = [code for code in filled if code != top]
+            order.sort(key=lambda code: (demand[code], -len(buckets[code])))
+            members = _fill(dense, seed, [buckets[code] for code in order], wanted, judge.need.k, person, inside)
+            if len(order) + 1 < wanted or not judge.holds(members):
+                failed += 1
+                if failed >= min(len(buckets[top]), TRIED) or len(order) + 1 < wanted:
+                    break
+                continue
+            failed = 0
+            for code in {int(column[row]) for row in members}:
+                buckets[code] = buckets[code][~np.isin(buckets[code], members)]
+            found.append(np.sort(members))
+            settled += len(members)
+            watch(settled)
+        return found
+
+
+def _fill(dense: Dense, seed: int, others: list[Ints], wanted: int, k: int, person: Ints, inside: Ints) -> Ints:
+    """The seed with the cheapest row of one bucket after the other; round again if more people are needed."""
+    members, low, high = [seed], dense.code[seed].copy(), dense.code[seed].copy()
+    if len(person):
+        inside[person[seed]] = 1
+    for bucket in others * math.ceil(max(k, wanted) / max(len(others), 1)):
+        if len(members) >= max(wanted, k):
+            break
+        free = np.flatnonzero(~np.isin(bucket, members)) if len(members) >= wanted else np.arange(len(bucket))
+        place = pick(dense, bucket, free, low, high, person, inside)
+        if place >= 0:
+            row = int(bucket[place])
+            members.append(row)
+            widen(dense, low, high, row)
+            if len(person):
+                inside[person[row]] = 1
+    if len(person):
+        inside[person[members]] = 0
+    return np.array(members, dtype=np.int64)
+
+
+def _split(dense: Dense, judge: Judge, groups: list[Ints]) -> list[Ints]:
+    """Cut what is large enough at the place that loses least, again and again."""
+    done: list[Ints] = []
+    todo = list(groups)
+    low, high = np.empty(dense.width, dtype=np.int64), np.empty(dense.width, dtype=np.int64)
+    while todo:
+        index = todo.pop()
+        spare, losses = np.empty(len(index), dtype=np.int64), np.empty(len(index))
+        q = -1
+        if len(index) >= 2 * judge.need.rows and len(index) >= 4:
+            _, q, code = best_cut(dense, judge.need, index, 0, len(index), spare, losses, low, high)
+        if q < 0:
+            done.append(index)
+            continue
+        left = dense.code[index, q] < code
+        parts = [index[left], index[~left]]
+        if all(satisfied_by(judge.need, part) for part in parts):
+            todo += parts
+        else:
+            done.append(index)
+    return sorted(done, key=lambda index: int(index[0]))

@@ -1,0 +1,34 @@
+"""The contract of a batch algorithm: rows in, groups of row numbers out. No file, no clock, no gate inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Protocol
+
+from stream_anon.core.batch import Batch
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.schema import Schema
+
+Watch = Callable[[int], None]
+"""Told now and then how many rows have found their place."""
+
+
+def unwatched(settled: int) -> None:
+    """Nobody wants to know."""
+
+
+class Partitioner(Protocol):
+    """Divides rows into groups that satisfy the policy.
+
+    The caller has shown the rows to the models that learn, and has made sure that the algorithm honours the policy.
+    Every row is in at most one of the index arrays returned; a row in none of them is suppressed. The result depends on
+    the rows, the schema, the settings and the seed, on nothing else; another order of the rows may give other groups,
+    never worse protected ones. What comes back passes through the gate: a group that fails is a defect.
+    """
+
+    nanoseconds: ClassVar[float]
+    """Roughly what a pair of rows costs; 0 if the work grows with the rows and not with their pairs."""
+
+    def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
+        """The groups."""
+        ...

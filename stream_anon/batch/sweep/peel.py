@@ -1,0 +1,69 @@
+"""Improvement by leaving: rows at one end of a class, or all, move to where they cost less, compiled."""
+
+from __future__ import annotations
+
+from stream_anon.batch.classes import Classes, clear, drop, put, tighten, unlink, widen
+from stream_anon.batch.counting import satisfied
+from stream_anon.batch.dense import Dense, box_price
+from stream_anon.batch.need import Need
+from stream_anon.batch.sweep.index import HUGE, Index, nearest
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.kernels import inner
+
+LITTLE = 1e-9
+"""A smaller gain is rounding."""
+
+
+@inner
+def rehouse(dense: Dense, classes: Classes, index: Index, c: int, leaving: Ints, count: int, gain: float) -> bool:
+    """Move the rows out of class c if their best places, priced one by one, cost less than `gain`."""
+    cost = 0.0
+    for a in range(count):
+        place, price = nearest(dense, classes, index, leaving[a], gain - cost - LITTLE, c)
+        if place < 0:
+            return False
+        cost += price
+    for a in range(count):
+        place, price = nearest(dense, classes, index, leaving[a], HUGE, c)
+        if place < 0:
+            return False  # nothing but c is left to search: the rows stay
+        unlink(classes, leaving[a])
+        put(dense, classes, leaving[a], place)
+    if classes.size[c]:
+        tighten(dense, classes, c)
+    else:
+        drop(classes, c)
+    return True
+
+
+@inner
+def peel(
+    dense: Dense, classes: Classes, index: Index, need: Need, c: int, leaving: Ints, rest: Ints, low: Ints, high: Ints
+) -> None:
+    """For each column and end: the rows at that end leave class c, if the rest can do without; at last all of them."""
+    width = dense.code.shape[1]
+    for end in range(2 * width + 1):
+        if classes.loss[c] <= 0.0:
+            return
+        q, everyone = min(end >> 1, width - 1), end == 2 * width
+        if not everyone and (classes.low[c, q] == classes.high[c, q] or classes.size[c] <= need.rows):
+            continue
+        extreme = classes.low[c, q] if end & 1 else classes.high[c, q]
+        gone, stay = 0, 0
+        row = classes.head[c]
+        clear(low, high)
+        while row >= 0:
+            if everyone or dense.code[row, q] == extreme:
+                leaving[gone] = row
+                gone += 1
+            else:
+                rest[stay] = row
+                stay += 1
+                widen(dense, low, high, row)
+            row = classes.after[row]
+        if stay and not satisfied(need, rest, 0, stay):
+            continue
+        gain = classes.size[c] * classes.loss[c]
+        if stay:
+            gain -= stay * box_price(dense, low, high)
+        rehouse(dense, classes, index, c, leaving, gone, gain)

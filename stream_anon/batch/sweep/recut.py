@@ -1,0 +1,148 @@
+"""Improvement by division: two near classes are pooled and cut anew, wherever that loses least, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stream_anon.batch.classes import Classes, clear, drop, put, widen
+from stream_anon.batch.counting import satisfied
+from stream_anon.batch.dense import Dense, box_price, stretch
+from stream_anon.batch.need import Need
+from stream_anon.batch.sweep.index import HUGE, REACH, Index, bucket_of
+from stream_anon.batch.sweep.peel import LITTLE
+from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.kernels import compiled, inner
+
+POOL = 4_096
+"""Rows pooled at most."""
+
+
+@compiled
+def best_cut(
+    dense: Dense, need: Need, rows: Ints, start: int, stop: int, sorted_rows: Ints, left_loss: Floats, low: Ints,
+    high: Ints,
+) -> tuple[float, int, int]:  # fmt: skip
+    """The cut of `rows[start:stop]` at one code of one column: loss of both sides, column, first code on the right."""
+    count, best, column, code = stop - start, HUGE, -1, 0
+    for q in range(dense.code.shape[1]):
+        keys = dense.code[rows[start:stop], q]
+        if keys.min() == keys.max():
+            continue
+        order = np.argsort(keys, kind="mergesort")
+        for r in range(count):
+            sorted_rows[r] = rows[start + order[r]]
+        loss = 0.0
+        clear(low, high)
+        for r in range(count):
+            if widen(dense, low, high, sorted_rows[r]):
+                loss = box_price(dense, low, high)
+            left_loss[r] = loss
+        clear(low, high)
+        for r in range(count - 1, need.rows - 1, -1):
+            if widen(dense, low, high, sorted_rows[r]):
+                loss = box_price(dense, low, high)
+            border = dense.code[sorted_rows[r - 1], q] != dense.code[sorted_rows[r], q]
+            if count - r < need.rows or not border:
+                continue
+            both = left_loss[r - 1] * r + loss * (count - r)
+            if both < best and satisfied(need, sorted_rows, 0, r) and satisfied(need, sorted_rows, r, count):
+                best, column, code = both, q, dense.code[sorted_rows[r], q]
+    return best, column, code
+
+
+@inner
+def near_classes(dense: Dense, classes: Classes, index: Index, c: int, distance: Floats, found: Ints) -> None:
+    """The classes whose union with class c costs least, nearest first; -1 where there are fewer."""
+    last, seen = len(distance) - 1, 0
+    for place in range(len(distance)):
+        distance[place], found[place] = HUGE, -1
+    for grain in range(len(index.grain)):
+        if seen > REACH:
+            break
+        b = bucket_of(index, grain, classes.low[c])
+        seen += index.start[b + 1] - index.start[b]
+        for place in range(index.start[b], min(index.start[b + 1], index.start[b] + 4 * REACH)):
+            e = index.item[place]
+            if classes.loss[e] <= 0.0 or e == c:
+                continue
+            total = 0.0
+            for q in range(dense.code.shape[1]):
+                low, high = min(classes.low[e, q], classes.low[c, q]), max(classes.high[e, q], classes.high[c, q])
+                total += stretch(dense, q, low, high)
+                if total >= distance[last]:
+                    break
+            if total < distance[last]:
+                back = last
+                while back > 0 and distance[back - 1] > total:
+                    distance[back], found[back] = distance[back - 1], found[back - 1]
+                    back -= 1
+                distance[back], found[back] = total, e
+
+
+@inner
+def _pool(classes: Classes, c: int, rows: Ints, count: int) -> int:
+    row = classes.head[c]
+    while row >= 0:
+        rows[count] = row
+        count += 1
+        row = classes.after[row]
+    return count
+
+
+@compiled
+def recut(
+    dense: Dense, classes: Classes, index: Index, need: Need, c: int, distance: Floats, found: Ints,
+    rows: Ints, part: Ints, sorted_rows: Ints, left_loss: Floats, low: Ints, high: Ints, todo: Ints,
+) -> bool:  # fmt: skip
+    """Pool class c with each near class in turn; keep the first division that loses less."""
+    near_classes(dense, classes, index, c, distance, found)
+    for near in range(len(found)):
+        e = found[near]
+        if e < 0:
+            return False
+        if classes.size[c] + classes.size[e] > POOL:
+            continue
+        count = _pool(classes, e, rows, _pool(classes, c, rows, 0))
+        before = classes.size[c] * classes.loss[c] + classes.size[e] * classes.loss[e] - LITTLE
+        todo[0, 0], todo[0, 1], left, parts, after = 0, count, 1, 0, 0.0
+        while left and after < before:
+            left -= 1
+            start, stop = todo[left, 0], todo[left, 1]
+            clear(low, high)
+            for r in range(start, stop):
+                widen(dense, low, high, rows[r])
+            whole = box_price(dense, low, high) * (stop - start)
+            both, q, code = HUGE, -1, 0
+            if stop - start >= 2 * need.rows and whole > 0.0:
+                both, q, code = best_cut(dense, need, rows, start, stop, sorted_rows, left_loss, low, high)
+            if both < whole:
+                border = start
+                for r in range(start, stop):
+                    if dense.code[rows[r], q] < code:
+                        rows[r], rows[border] = rows[border], rows[r]
+                        border += 1
+                todo[left, 0], todo[left, 1] = start, border
+                todo[left + 1, 0], todo[left + 1, 1] = border, stop
+                left += 2
+            else:
+                for r in range(start, stop):
+                    part[r] = parts
+                parts += 1
+                after += whole
+        if left == 0 and after < before and parts - 2 <= classes.used[1] and _valid(need, rows, part, count, parts):
+            drop(classes, c)
+            drop(classes, e)
+            first = classes.used[1] - parts
+            classes.used[1] = first
+            for r in range(count):
+                put(dense, classes, rows[r], classes.free[first + part[r]])
+            for p in range(parts):
+                classes.used[0] = max(classes.used[0], classes.free[first + p] + 1)
+            return True
+    return False
+
+
+@inner
+def _valid(need: Need, rows: Ints, part: Ints, count: int, parts: int) -> bool:
+    """Two classes that stay one were never judged together: with shares, even a union has to be."""
+    return parts > 1 or satisfied(need, rows, 0, count)

@@ -1,0 +1,139 @@
+"""Improvement by exchange: rows leave a class that cannot spare them, and spare rows of others come, compiled."""
+
+from __future__ import annotations
+
+from stream_anon.batch.classes import Classes, clear, put, tighten, unlink, widen
+from stream_anon.batch.counting import satisfied
+from stream_anon.batch.dense import Dense, box_price, stretch
+from stream_anon.batch.need import Need
+from stream_anon.batch.sweep.index import HUGE, REACH, Index, bucket_of, nearest
+from stream_anon.batch.sweep.peel import LITTLE
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.kernels import inner
+
+
+@inner
+def _spare(
+    dense: Dense, classes: Classes, index: Index, need: Need, c: int, size: int,
+    low: Ints, high: Ints, given: Ints, point: int, best: float,
+) -> int:  # fmt: skip
+    """The row of another, larger class that costs least in the box; by leaving it saves at least its class's loss.
+
+    Rows already promised have a negative class.
+    """
+    pick, seen, width = -1, 0, dense.code.shape[1]
+    for grain in range(len(index.grain)):
+        if seen > REACH:
+            break
+        b = bucket_of(index, grain, dense.code[point])
+        seen += index.start[b + 1] - index.start[b]
+        for place in range(index.start[b], min(index.start[b + 1], index.start[b] + 4 * REACH)):
+            e = index.item[place]
+            if classes.size[e] - given[e] <= need.rows or e == c:
+                continue
+            limit, total = (best + classes.loss[e]) / size, 0.0
+            for q in range(width):
+                total += stretch(dense, q, min(low[q], classes.high[e, q]), max(high[q], classes.low[e, q]))
+                if total >= limit:
+                    break
+            row, tries = classes.head[e] if total < limit else -1, 0
+            while row >= 0 and tries < 4 * need.rows:
+                tries += 1
+                if classes.group[row] >= 0:
+                    total = 0.0
+                    for q in range(width):
+                        code = dense.code[row, q]
+                        total += stretch(dense, q, min(low[q], code), max(high[q], code))
+                    if size * total - classes.loss[e] < best:
+                        best, pick = size * total - classes.loss[e], row
+                    if classes.loss[e] == 0.0:
+                        break  # its rows are all alike
+                row = classes.after[row]
+    return pick
+
+
+@inner
+def _givers_hold(classes: Classes, need: Need, rows: Ints, first: int, stop: int, given: Ints) -> bool:
+    """Whether what each giver keeps still satisfies the policy; room for its rows is after `stop`."""
+    for a in range(first, stop):
+        e = -1 - classes.group[rows[a]]
+        if given[e] == 0:
+            continue  # seen to already
+        given[e] = 0
+        end, row = stop, classes.head[e]
+        while row >= 0:
+            if classes.group[row] >= 0:
+                rows[end] = row
+                end += 1
+            row = classes.after[row]
+        if not satisfied(need, rows, stop, end):
+            return False
+    return True
+
+
+@inner
+def trade(
+    dense: Dense, classes: Classes, index: Index, need: Need, c: int, q: int, extreme: int,
+    rest: Ints, gone: Ints, given: Ints, low: Ints, high: Ints,
+) -> bool:  # fmt: skip
+    """The rows with that code in column q leave class c, and as many others as it needs come in; whether that paid.
+
+    1. Divide the class; see what its places elsewhere cost those who leave.
+    2. Promise the cheapest spare rows to the class, one by one.
+    3. See that the class and all givers satisfy the policy.
+    4. Move.
+    """
+    leave, stay, before = 0, 0, classes.size[c]
+    row = classes.head[c]
+    clear(low, high)
+    while row >= 0:
+        if dense.code[row, q] == extreme:
+            gone[leave] = row
+            leave += 1
+        else:
+            rest[stay] = row
+            stay += 1
+            widen(dense, low, high, row)
+        row = classes.after[row]
+    fill = min(before, max(need.rows, stay)) - stay
+    if 2 * leave > before or fill <= 0:
+        return False
+    size = stay + fill
+    kernel = size * box_price(dense, low, high)
+    gain = before * classes.loss[c] - kernel - LITTLE
+    for a in range(leave):
+        place, price = nearest(dense, classes, index, gone[a], gain, c)
+        if place < 0:
+            return False
+        gain -= price
+    gain += kernel  # what the new class may cost
+    total = stay
+    while total < size:
+        pick = _spare(dense, classes, index, need, c, size, low, high, given, rest[0], gain)
+        if pick < 0:
+            break
+        e = classes.group[pick]
+        given[e] += 1
+        gain += classes.loss[e]
+        classes.group[pick] = -1 - e
+        rest[total] = pick
+        total += 1
+        widen(dense, low, high, pick)
+    good = total == size and satisfied(need, rest, 0, total) and _givers_hold(classes, need, rest, stay, total, given)
+    for a in range(stay, total):
+        classes.group[rest[a]] = -1 - classes.group[rest[a]]
+        given[classes.group[rest[a]]] = 0
+    if not good:
+        return False
+    for a in range(stay, total):
+        e = classes.group[rest[a]]
+        unlink(classes, rest[a])
+        put(dense, classes, rest[a], c)
+        tighten(dense, classes, e)
+    for a in range(leave):
+        place, price = nearest(dense, classes, index, gone[a], HUGE, c)
+        if place >= 0:
+            unlink(classes, gone[a])
+            put(dense, classes, gone[a], place)
+    tighten(dense, classes, c)
+    return True

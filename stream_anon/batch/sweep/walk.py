@@ -1,0 +1,119 @@
+"""The walk over the lattice, compiled: at each vector, the classes of the remaining rows that satisfy the policy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stream_anon.batch.counting import satisfied
+from stream_anon.batch.dense import Dense
+from stream_anon.batch.need import Need
+from stream_anon.batch.sweep.lattice import Lattice
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.kernels import compiled, inner
+
+NOWHERE = -1
+
+
+@inner
+def class_name(dense: Dense, lattice: Lattice, base: Ints, row: int) -> int:
+    """The name of the row's class under the vector whose cells start at `base`."""
+    name = 0
+    for q in range(len(base)):
+        name += lattice.name[base[q] + dense.code[row, q]]
+    return name
+
+
+@inner
+def slot_of(name: int, mask: int) -> int:
+    """Where a name is sought first in a table of `mask + 1` places."""
+    return (name ^ (name >> 29)) & mask
+
+
+@compiled
+def candidates(
+    dense: Dense, lattice: Lattice, need: Need, vector: int, left: Ints, count: int,
+    slots: Ints, keys: Ints, stamps: Ints, sizes: Ints, numbers: Ints, rows: Ints, starts: Ints,
+) -> int:  # fmt: skip
+    """Sort the first `count` rows of `left` into classes; those large enough follow one another in `rows`.
+
+    Returns how many there are; `starts` says where each begins and the last one ends.
+    """
+    width = 64
+    while width < 2 * count:
+        width *= 2
+    mask, found, stamp = width - 1, 0, vector + 1
+    base = np.empty(len(lattice.base), dtype=np.int64)
+    for q in range(len(base)):
+        base[q] = lattice.base[q] + lattice.vectors[vector, q] * lattice.kinds[q]
+    for a in range(count):
+        name = class_name(dense, lattice, base, left[a])
+        slot = slot_of(name, mask)
+        while stamps[slot] == stamp and keys[slot] != name:
+            slot = (slot + 1) & mask
+        if stamps[slot] != stamp:
+            stamps[slot], keys[slot], sizes[slot], numbers[slot] = stamp, name, 0, NOWHERE
+        sizes[slot] += 1
+        slots[a] = slot
+        if sizes[slot] == need.rows:
+            numbers[slot] = found
+            found += 1
+    if found == 0:
+        return 0
+    for c in range(found + 1):
+        starts[c] = 0
+    for a in range(count):
+        if numbers[slots[a]] >= 0:
+            starts[numbers[slots[a]] + 1] += 1
+    for c in range(found):
+        starts[c + 1] += starts[c]
+    for a in range(count):
+        c = numbers[slots[a]]
+        if c >= 0:
+            rows[starts[c]] = left[a]
+            starts[c] += 1
+    for c in range(found, 0, -1):
+        starts[c] = starts[c - 1]
+    starts[0] = 0
+    return found
+
+
+@compiled
+def walk(
+    dense: Dense, lattice: Lattice, need: Need, vector: int, stop: int, ask: bool,
+    state: Ints, left: Ints, group: Ints, rows: Ints, starts: Ints, table: Ints,
+) -> tuple[int, int]:  # fmt: skip
+    """Walk the vectors from `vector` to `stop`, taking out every class that satisfies what is counted.
+
+    `state` is (rows left, classes so far). With `ask`, returns as soon as there are classes for the caller to judge:
+    the next vector, and how many.
+    """
+    slots = np.empty(state[0], dtype=np.int64)
+    while vector < stop and state[0] >= need.rows:
+        count = state[0]
+        found = candidates(
+            dense, lattice, need, vector, left, count, slots, table[0], table[1], table[2], table[3], rows, starts
+        )
+        vector += 1
+        if found and ask:
+            return vector, found
+        good = 0
+        for c in range(found):
+            if satisfied(need, rows, starts[c], starts[c + 1]):
+                for r in range(starts[c], starts[c + 1]):
+                    group[rows[r]] = state[1]
+                state[1] += 1
+                good += 1
+        if good:
+            state[0] = compact(left, count, group)
+    return vector, 0
+
+
+@compiled
+def compact(left: Ints, count: int, group: Ints) -> int:
+    """Forget the rows that have a class; how many remain."""
+    kept = 0
+    for a in range(count):
+        if group[left[a]] < 0:
+            left[kept] = left[a]
+            kept += 1
+    return kept

@@ -1,0 +1,189 @@
+"""`stream-anon anonymize`: a file through a batch algorithm into another file, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from stream_anon.batch import ALGORITHMS
+from stream_anon.cli import output
+from stream_anon.cli.pipe import DeadLetters, opened
+from stream_anon.cli.prepare import prepare
+from stream_anon.cli.report import page
+from stream_anon.errors import StreamAnonError
+from stream_anon.io.sheets import new_file, refuse_to_overwrite, sheet_for
+from stream_anon.io.tables import kind_of, read_parts
+from stream_anon.runtime.anonymize import Anonymization
+
+LONG = 10.0
+"""Seconds of quadratic work above which somebody has to agree."""
+
+
+class NotAgreed(StreamAnonError):
+    """Long work was not agreed to."""
+
+    exit_code = 2
+
+
+def anonymize(
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("--output", "-o", help="The file to write, of a kind of its own.", show_default=False)
+    ],
+    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help=f"One of: {', '.join(ALGORITHMS)}.")] = "sweep",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="An option of the algorithm: --set order=[sex,age]. Repeatable.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same groups.")] = 0,
+    dead_letters: Annotated[
+        Path | None, typer.Option("--dead-letters", help="Append what is told of rejected rows to this file.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write a page (HTML) about the result.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to long work.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file if it is there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
+) -> None:
+    """Anonymize a whole table by a batch algorithm.
+
+    Every row leaves in a group that satisfies the policy, or not at all. The output appears when it is complete; its
+    rows are in an order that tells nothing of the input's.
+
+    [bold]Examples[/bold]
+
+        stream-anon anonymize patients.csv -p policy.yaml -o anonymous.csv
+
+        stream-anon anonymize patients.csv -p policy.yaml -o out.jsonl --algorithm mondrian --set order=[sex,age]
+    """
+    loaded, schema = prepare(policy)
+    for path in (data, out):
+        kind_of(path)
+    for path in (out, *([report] if report else [])):
+        refuse_to_overwrite(path, force)
+    run = Anonymization(schema, algorithm, options_of(settings or []), seed)
+    begin, cpu = time.monotonic(), time.process_time()
+    with bars(quiet=as_json) as bar:
+        with opened(dead_letters) as file:
+            run.read(read_parts(data), DeadLetters(file, as_json), bar("reading"))
+        agree(run, yes, bar.progress)
+        bar.total = len(run.rows or ())
+        run.divide(bar(f"grouping ({algorithm})"))
+        with new_file(out, force) as raw:
+            run.write(sheet_for(out, raw), bar("writing"))
+    measured = {
+        "seconds": round(time.monotonic() - begin, 2),
+        "cpu_seconds": round(time.process_time() - cpu, 2),
+        "peak_mb": peak_mb(),
+    }
+    if report is not None:
+        with new_file(report, force) as raw:
+            sizes = [len(group.rows) for group in run.groups]
+            raw.write(page(run.summary() | measured, sizes, schema.policy.name).encode())
+    if as_json:
+        output.print_json(run.summary() | measured | {"output": str(out)})
+        return
+    for line in _lines(run.summary() | measured, out, loaded.source.file):
+        output.say(line)
+
+
+def options_of(settings: list[str]) -> dict[str, Any]:
+    """Options written `key=value`, the value in YAML."""
+    found: dict[str, Any] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise typer.BadParameter(f'"{key}": an option is written key=value', param_hint="--set")
+        try:
+            found[key.strip()] = YAML(typ="safe", pure=True).load(value)
+        except YAMLError:
+            raise typer.BadParameter(f"{key}: its value is not valid YAML", param_hint="--set") from None
+    return found
+
+
+def agree(run: Anonymization, yes: bool, progress: Progress) -> None:
+    """Say what quadratic work will take; above `LONG` seconds somebody has to agree."""
+    if not run.seconds:
+        return
+    rows = len(run.rows or ())
+    output.say(f"{run.algorithm} compares all pairs of {rows:,} rows: about {run.seconds:,.0f} CPU seconds")
+    if run.seconds < LONG or yes:
+        return
+    if not sys.stdin.isatty():
+        raise NotAgreed(f"{run.algorithm} would take about {run.seconds:,.0f} CPU seconds; say --yes, or take sweep")
+    progress.stop()
+    if not typer.confirm("go on?", err=True):
+        raise NotAgreed("nothing was written")
+    progress.start()
+
+
+class _Rate(ProgressColumn):
+    """Rows per second."""
+
+    def render(self, task: Task) -> Text:
+        """The rate, once it is known."""
+        rows = task.fields.get("rows") or 0
+        speed = (task.speed or 0.0) * rows
+        return Text(f"{speed:,.0f} rows/s" if speed else "")
+
+
+class Bars:
+    """One bar per step."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.total = 0
+
+    def __call__(self, step: str) -> Any:
+        """A new bar; what is returned takes the share done."""
+        task = self.progress.add_task(step, total=1.0, rows=self.total)
+        return lambda share: self.progress.update(task, completed=share)
+
+
+@contextmanager
+def bars(quiet: bool) -> Iterator[Bars]:
+    """Bars with rate and time left, on stderr, if that is a terminal."""
+    console = output.talk()
+    progress = Progress(
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), _Rate(), TimeRemainingColumn(),
+        console=console, disable=quiet or not console.is_terminal, transient=True,
+    )  # fmt: skip
+    with progress:
+        yield Bars(progress)
+
+
+def peak_mb() -> float:
+    """The largest amount of memory this process ever had; Linux counts in KiB, macOS in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
+
+
+def _lines(found: dict[str, Any], out: Path, policy: str) -> Iterator[str]:
+    rejected = sum(found["rejected"].values())
+    codes = ", ".join(f"{count:,} {code}" for code, count in sorted(found["rejected"].items()))
+    yield (
+        f"{found['rows']:,} rows in: {found['published']:,} published in {found['classes']:,} classes, "
+        f"{found['suppressed']:,} suppressed, {rejected:,} rejected" + (f" ({codes})" if codes else "")
+    )
+    if found["published"]:
+        losses = ", ".join(f"{name} {loss:.3f}" for name, loss in found["loss_per_attribute"].items())
+        yield f"information lost: {found['loss']:.4f} ({losses})"
+        yield f"smallest class: {found['smallest_class_people']:,} people, required {found['required_people']:,}"
+    for name, loss in found["loss_of_sensitive"].items():
+        yield f"lost by raising {name}: {loss:.3f}"
+    yield f"{found['seconds']:.1f} s ({found['cpu_seconds']:.1f} s CPU), {found['peak_mb']:,.0f} MB"
+    if rejected:
+        yield f"next: find out why rows were rejected: stream-anon check {policy} --data SAMPLE"
+    else:
+        yield f"next: look at {json.dumps(str(out))}"

@@ -1,0 +1,95 @@
+"""A whole table through a batch algorithm: read, divide, write. Tells how far it is, and never looks at a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stream_anon.batch import build, partition
+from stream_anon.batch.guarding import sensitive_losses
+from stream_anon.batch.support import check
+from stream_anon.core.batch import Batch
+from stream_anon.core.decode import Rejection
+from stream_anon.core.encode import Encoder
+from stream_anon.core.group import Group
+from stream_anon.core.schema import Schema
+from stream_anon.io.sheets import Sheet
+from stream_anon.io.tables import Part
+from stream_anon.observe.tally import Tally
+
+AT_ONCE = 500
+"""Groups written between two words about progress."""
+
+Progress = Callable[[float], None]
+"""Told the share that is done, 0 to 1."""
+
+
+class Anonymization:
+    """One table, one algorithm, in three steps that the caller takes in order: `read`, `divide`, `write`."""
+
+    def __init__(self, schema: Schema, algorithm: str, options: Mapping[str, Any] | None = None, seed: int = 0) -> None:
+        self._per_pair = build(algorithm, options, seed).nanoseconds
+        check(algorithm, schema)
+        self.schema = schema
+        self.algorithm = algorithm
+        self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k)
+        self.rows: Batch | None = None
+        self.groups: list[Group] = []
+        self._options = options
+        self._seed = seed
+
+    def read(self, parts: Iterable[Part], reject: Callable[[Sequence[Rejection]], None], progress: Progress) -> None:
+        """Encode all rows; tell of those that cannot be."""
+        encoder, batches = Encoder(self.schema), []
+        for part in parts:
+            encoded = part.encode(encoder, np.zeros(len(part)))
+            self.tally.read(len(part), encoded.rejections)
+            if encoded.rejections:
+                reject(encoded.rejections)
+            batches.append(encoded.batch)
+            progress(part.reached)
+        self.rows = Batch.concat(batches) if batches else None
+
+    @property
+    def seconds(self) -> float:
+        """Roughly what dividing will take, if the work grows with the square of the rows; else 0."""
+        return self._per_pair * 1e-9 * float(len(self.rows or ())) ** 2
+
+    def divide(self, progress: Progress) -> None:
+        """Make groups; they are ordered by their ids, which tell nothing."""
+        if self.rows is None:
+            return
+        n = max(len(self.rows), 1)
+        found = partition(
+            self.algorithm, self.rows, self.schema, self._options, self._seed, lambda settled: progress(settled / n)
+        )
+        self.tally.suppress(found.suppressed)
+        self.groups = sorted(found.groups, key=lambda group: group.id)
+
+    def write(self, sheet: Sheet, progress: Progress) -> None:
+        """Write all groups."""
+        for start in range(0, len(self.groups), AT_ONCE):
+            groups = self.groups[start : start + AT_ONCE]
+            sheet.write(groups)
+            self.tally.publish(groups, 0.0)
+            progress(min(1.0, (start + AT_ONCE) / len(self.groups)))
+        sheet.close()
+
+    def summary(self) -> dict[str, Any]:
+        """What came of it, as plain data."""
+        tally = self.tally
+        return {
+            "algorithm": self.algorithm,
+            "rows": tally.consumed,
+            "published": tally.published,
+            "suppressed": tally.suppressed,
+            "rejected": dict(tally.rejected),
+            "classes": len(self.groups),
+            "smallest_class_people": tally.smallest,
+            "required_people": tally.k,
+            "loss": round(tally.loss, 5),
+            "loss_per_attribute": {name: round(loss, 5) for name, loss in tally.losses.items()},
+            "loss_of_sensitive": {k: round(v, 5) for k, v in sensitive_losses(self.groups, self.schema).items() if v},
+        }
