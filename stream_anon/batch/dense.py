@@ -37,7 +37,7 @@ class Dense(NamedTuple):
     @property
     def width(self) -> int:
         """Columns."""
-        return self.code.shape[1]
+        return int(self.code.shape[1])
 
     def points(self, q: int) -> Ints:
         """The positions that occur in column q, ascending."""

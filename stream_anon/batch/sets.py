@@ -72,7 +72,7 @@ def table_of(qi: Ints, ordered: list[bool], weights: Floats, entropy: bool) -> T
 
 
 def _uncertainty(size: Ints, entropy: bool) -> Floats:
-    return np.log2(size) if entropy else size - 1.0
+    return np.asarray(np.log2(size) if entropy else size - 1.0, dtype=np.float64)
 
 
 def room_for(table: Table, count: int) -> Groups:

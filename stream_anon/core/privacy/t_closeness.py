@@ -64,11 +64,11 @@ class TCloseness(SensitiveModel):
 
     def ready(self) -> bool:
         """Whether the whole's distribution is known."""
-        return self._reference() is not None
+        return self.reference() is not None
 
     def impossible(self, rows: Batch) -> npt.NDArray[np.bool_]:
         """Rows with a value that a given reference does not know."""
-        known = self._reference()
+        known = self.reference()
         if known is None or self._learn is not None or self.t >= 1:
             return super().impossible(rows)
         return ~np.isin(rows.sensitive[:, self.column], known[0])
