@@ -108,6 +108,8 @@ def _summary(console: Console, stage: Stage, checks: list[Check]) -> None:
     losses = ", ".join(f"{name} {loss:.3f}" for name, loss in tally.losses.items())
     console.print(f"        {'information lost':<36}{tally.loss:.3f} of 1")
     console.print(f"          {losses}")
+    if stage.witness.unchecked:
+        console.print(f"        judged by the gate alone            {', '.join(stage.witness.unchecked)}")
 
 
 def _closing(checks: list[Check], rate: float, policy: Path | None) -> str:

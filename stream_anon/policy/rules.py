@@ -49,6 +49,11 @@ def _names(policy: Policy) -> Iterator[Problem]:
         if "" in parts or any(part != part.strip() for part in parts):
             hint = "write the path of a nested field like person.address.zip"
             yield Problem(path, "bad-name", "a part of this dotted name is empty or padded", hint)
+        if any(not character.isprintable() or character in '"`\\$' for character in name):
+            hint = "rename the field before it gets here"
+            yield Problem(
+                path, "bad-name", "a name cannot hold quotes, back-ticks, backslashes, $ or control characters", hint
+            )
         if name.startswith(RESERVED):
             hint = "rename the field before it gets here"
             yield Problem(path, "reserved-name", f'names that begin with "{RESERVED}" are taken by the output', hint)

@@ -177,6 +177,7 @@ def schema_of(policy: str, algorithm: str, stream: StreamSettings, settings: Row
 
 # --- streams ----------------------------------------------------------------------------------------------------------
 
+ROOT = next(iter(ILLNESSES))
 JOBS = ["mason", "smith", "clerk", "judge", "poet"]
 WAGES = ["low", "fair", "high"]
 
@@ -200,7 +201,7 @@ def row_of(number: int) -> Row:
         "sex": pick(["f", "m", "m", "other", None]),
         "zip": pick(["021", "022", "100", "999", "9999"]),
         "day": pick(["2026-03-01", str(date(2026, 3, 1) + timedelta(pick(range(400)))), None]),
-        "guard": pick([None, None, *PATHS[illness]]),
+        "guard": pick([None, None, *(node for node in PATHS[illness] if node != ROOT)]),  # the root nobody can guard
         "wish": pick([-1, 0, 1]),
         "ward": pick("ABC"),
     }

@@ -86,11 +86,12 @@ class Interval:
         left, right, _ = span_loss(np.array(low), np.array(high), self._units, self._slope, self.lowest, self.top)
         if self._step is None:
             return [int(left), int(right)]
-        ends = [int(left) * self._step, (int(right) + 1) * self._step]
-        if self._range is not None:
-            ends = [max(ends[0], self._range[0]), min(ends[1], self._range[1])]
         digits = max(0, 9 - math.floor(math.log10(self._step)))  # only what binary fractions added is cut off
-        return [round(end, digits) for end in ends]
+        ends = [round(int(left) * self._step, digits), round((int(right) + 1) * self._step, digits)]
+        if self._range is not None:  # a declared end is published as it was declared
+            ends = [max(ends[0], self._range[0]), min(ends[1], self._range[1])]
+            ends[1] = self._range[1] if int(right) == self.top - 1 else ends[1]
+        return list(ends)
 
     def contains(self, label: Any, value: Any) -> bool:
         """Whether the number lies between the ends, both included; None covers what has no place among the numbers."""

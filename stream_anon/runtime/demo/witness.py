@@ -92,6 +92,12 @@ class Witness:
     def _covers(self, old: Record, new: Record) -> bool:
         return all(c.hierarchy.contains(new.get(c.name), old.get(c.name)) for c in self._schema.quasi)
 
+    @property
+    def unchecked(self) -> list[str]:
+        """Models of the policy that only the gate has judged; of l-diversity this witness counts different values."""
+        known = ("k_anonymity", "l_diversity")
+        return sorted({model.model for model in self._schema.policy.privacy if model.model not in known})
+
     def checks(self, withheld: int) -> Iterator[Check]:
         """The verdict, when all is over; `withheld` is how many records are said to have stayed unpublished."""
         k = self._schema.requirements.k
