@@ -134,8 +134,8 @@ def work(options: dict[str, Any], answers: Any) -> None:
             if not self.began:
                 self.began, self.cpu = time.monotonic(), time.process_time()
 
-        def published(self, reason: str, delays: Any, ages: Any, loss: float, losses: Any) -> None:
-            super().published(reason, delays, ages, loss, losses)
+        def published(self, reasons: Any, sizes: Any, delays: Any, ages: Any, losses: Any) -> None:
+            super().published(reasons, sizes, delays, ages, losses)
             self.done += len(delays)
             self.delays.append(delays)
             if self.done <= 0.85 * options["count"]:  # the last rows wait for company that does not come any more

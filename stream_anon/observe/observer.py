@@ -22,8 +22,12 @@ class Observer:
     def suppressed(self, reason: str, records: int) -> None:
         """Rows will never be published: no group in time, or a partition's ledger was full."""
 
-    def published(self, reason: str, delays: Floats, ages: Floats, loss: float, losses: Sequence[float]) -> None:
-        """A group became visible: seconds since receipt and since the record's own time, and what it lost."""
+    def published(
+        self, reasons: Sequence[str], sizes: Sequence[int], delays: Floats, ages: Floats, losses: Floats
+    ) -> None:
+        """Groups became visible: of each row the seconds since receipt and since the record's own time, as far as
+        known, and of each group what each of its quasi-identifiers lost (groups, columns).
+        """
 
     def withdrawn(self, reason: str, groups: int, records: int) -> None:
         """Announced groups could not be published identically and never will be."""
