@@ -85,7 +85,9 @@ class Worker:
         self._transport.close()
 
     def step(self) -> None:
-        """One round. What earlier rounds formed is announced and published while this one's records are worked on."""
+        """One round. Under load, what earlier rounds formed is announced and published while this one's records are
+        worked on; else as soon as the tick comes.
+        """
         polled = self._poll()
         now = self._clock()
         stayed = self._timed("follow", lambda: self.ownership.follow(polled, now))
@@ -94,6 +96,8 @@ class Worker:
         self._timed("tick", lambda: self.holdings.tick(self._clock()))
         if begun is not None:
             self._end(begun)
+        elif self._due():
+            self.transact()
         self._regulate()
         self._observe(polled)
 

@@ -282,7 +282,7 @@ attributes:
 %s
 privacy: [{model: k_anonymity, k: 2}]
 """
-MORE = ["", "  illness: {role: sensitive, type: category}", "  'no\"te': {role: insensitive}"]
+MORE = ["", "  illness: {role: sensitive, type: category}", "  'n° te': {role: insensitive}"]
 
 
 @pytest.mark.parametrize("more", [*MORE, "\n".join(MORE[1:])])
@@ -290,7 +290,7 @@ def test_what_is_shared_is_written_once_and_reads_the_same(tmp_path: Path, more:
     schema = compile_policy(tmp_path, FLAT_POLICY % more)
     assert schema.flat
     rows: list[dict[str, Any]] = [
-        {"age": i, "nation": "peru", "illness": 'a "row":0,', 'no"te': note}
+        {"age": i, "nation": "peru", "illness": 'a "row":0,', "n° te": note}
         for i, note in enumerate([None, {"row": [0, "é\u2028"]}, "%b%d", 1.5] * 3)
     ]
     group = release(encoded(schema, rows), schema, Reason.READY)
