@@ -130,7 +130,10 @@ class Group:
     def _raised(self) -> dict[tuple[int, int], str]:
         """Labels of the sensitive values that are published as an ancestor; sensitive columns come first in values."""
         found: dict[tuple[int, int], str] = {}
-        for s, i in zip(*np.nonzero((self.shown != self.rows.sensitive).T), strict=True):
+        raised = self.shown != self.rows.sensitive
+        if not raised.any():
+            return found
+        for s, i in zip(*np.nonzero(raised.T), strict=True):
             tree = self.schema.sensitive[s].hierarchy
             assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
             found[int(i), int(s)] = tree.labels[int(self.shown[i, s])]

@@ -43,7 +43,7 @@ class Metrics(Observer):
         self._groups = counter("groups_published", "Groups made visible", "reason")
         self._withdrawn = counter("groups_withdrawn", "Announced groups that could not be repeated", "reason")
         self._missed = counter("deadlines_missed", "Rows that left later than the bound; must stay 0")
-        self.violations = counter("privacy_violations", "Groups stopped at the gate; must stay 0")
+        self._violations = counter("privacy_violations", "Groups stopped at the gate; must stay 0")
         self._delay = histogram("record_delay_seconds", "From receipt to visibility", buckets)
         self._age = histogram("record_age_seconds", "From the record's own time to visibility", buckets)
         self._size = histogram("group_size_records", "Rows in a group", _SIZES)
@@ -99,6 +99,10 @@ class Metrics(Observer):
     def missed(self, records: int) -> None:
         """Count."""
         self._missed.inc(records)
+
+    def violated(self) -> None:
+        """Count."""
+        self._violations.inc()
 
     def transaction(self, result: str, seconds: float) -> None:
         """Count by result."""

@@ -35,6 +35,9 @@ class Observer:
     def missed(self, records: int) -> None:
         """Rows left later than the delay bound allows."""
 
+    def violated(self) -> None:
+        """A group was stopped at the gate; the worker ends."""
+
     def transaction(self, result: str, seconds: float) -> None:
         """A transaction ended: committed, aborted, or unknown until the ledgers told."""
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from stream_anon.errors import PrivacyViolation
 from stream_anon.io.transport import AbortableError, OutcomeUnknownError, Polled, Transport
 from stream_anon.observe.observer import Observer
 from stream_anon.runtime.codec import LIMIT
@@ -79,9 +80,14 @@ class Worker:
         """Work until stopped, then leave nothing announced behind."""
         self.ownership.check_topics()
         self._transport.renew()  # before the first record: it takes a second on a new broker, and shows missing rights
-        while not self._stop:
-            self.step()
-        self.drain()
+        try:
+            while not self._stop:
+                self.step()
+            self.drain()
+        except PrivacyViolation:
+            self._observer.violated()
+            _log.critical("a group was stopped at the gate", extra={"remedy": "report it: this is a defect"})
+            raise
         self._transport.close()
 
     def step(self) -> None:
