@@ -1,6 +1,8 @@
 """The worker against a bare copy: same client, same broker, same records, in turns; then its delay at half the load.
 
-Prints one JSON line with --json. KAFKA_BOOTSTRAP names a broker, else a local one is started.
+Prints one JSON line with --json. The more rows wait (--window), the more the choice of company costs: with many it is
+the algorithm that is measured, with few what the worker adds to its client. KAFKA_BOOTSTRAP names a broker, else a
+local one is started.
 """
 
 from __future__ import annotations
@@ -134,8 +136,8 @@ def work(options: dict[str, Any], answers: Any) -> None:
             if not self.began:
                 self.began, self.cpu = time.monotonic(), time.process_time()
 
-        def published(self, reason: str, delays: Any, ages: Any, loss: float, losses: Any) -> None:
-            super().published(reason, delays, ages, loss, losses)
+        def published(self, reasons: Any, sizes: Any, delays: Any, ages: Any, losses: Any) -> None:
+            super().published(reasons, sizes, delays, ages, losses)
             self.done += len(delays)
             self.delays.append(delays)
             if self.done <= 0.85 * options["count"]:  # the last rows wait for company that does not come any more
@@ -230,6 +232,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--delay", default="2s")
     parser.add_argument("--algorithm", default="cail")
+    parser.add_argument("--window", type=int, default=1_000, help="rows that wait: max_delay.records of the policy")
     arguments = parser.parse_args()
 
     from stream_anon.io.broker import LocalBroker
@@ -246,7 +249,7 @@ def main() -> None:
             name = f"bench-{uuid4().hex[:8]}"
             create_topics(bootstrap, {f"{name}-out": 1})
             options = {"bootstrap": bootstrap, "group": name, "input": topic, "output": f"{name}-out", "count": count}
-            return {**options, "delay": arguments.delay, "records": 10_000, "algorithm": arguments.algorithm}
+            return {**options, "delay": arguments.delay, "records": arguments.window, "algorithm": arguments.algorithm}
 
         copies, works = [], []
         for _ in range(arguments.rounds):
@@ -277,6 +280,7 @@ def main() -> None:
         "delay_max": round(delay["max"], 3),
         "deadlines_missed": delay["missed"],
         "bound": arguments.delay,
+        "window": arguments.window,
         "load_records_per_second": round(half),
     }
     if arguments.json:

@@ -16,10 +16,9 @@ from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints, Tree, ValueSet
 from stream_anon.core.kernels import cell_prices
 from stream_anon.core.privacy.base import distinct, distinct_each
-from stream_anon.core.schema import Schema
+from stream_anon.core.schema import ENVELOPE, Schema
 from stream_anon.errors import PrivacyViolation
 
-ENVELOPE = "_anon"
 _SEAL = object()
 
 
@@ -83,14 +82,7 @@ class Group:
         schema, labels, raised = self.schema, self.labels, self._raised()
         names = [column.name for column in schema.quasi]
         before = 0 if self.earlier is None else len(self.earlier)
-        envelope = {
-            "policy": f"{schema.policy.name}@{schema.fingerprint[:6]}",
-            "group": self.id,
-            "row": 0,
-            "size": before + len(self.rows),
-            "subjects": self.people,
-            "loss": round(self.loss, 4),
-        }
+        envelope = self._envelope(before)
         for row, values in enumerate(self.rows.values):
             record: dict[str, Any] = {}
             for name, label in zip(names, labels, strict=True):
@@ -101,8 +93,33 @@ class Group:
             yield record
 
     def encoded(self) -> list[bytes]:
-        """The records as JSON."""
-        return [msgspec.json.encode(record) for record in self.records()]
+        """The records as JSON. What all of them share is written once, where no field stands inside another."""
+        if not self.schema.flat:
+            return [msgspec.json.encode(record) for record in self.records()]
+        encode, published = msgspec.json.encode, self.schema.published
+        before = 0 if self.earlier is None else len(self.earlier)
+        head = encode(dict(zip([column.name for column in self.schema.quasi], self.labels, strict=True)))[:-1]
+        first, mark, last = encode({ENVELOPE: self._envelope(before)}).partition(b'"row":0')
+        start, middle = head + (b"," if published else b""), b"," + first[1:] + mark[:-1]
+        own = self.rows.values.tolist()
+        for (row, p), label in self._raised().items():
+            own[row][p] = label
+        return [
+            b"%b%b%b%d%b" % (start, encode(dict(zip(published, values, strict=True)))[1:-1], middle, before + row, last)
+            for row, values in enumerate(own)
+        ]
+
+    def _envelope(self, before: int) -> dict[str, Any]:
+        """What every record tells of its group; `row` is each one's own."""
+        schema = self.schema
+        return {
+            "policy": f"{schema.policy.name}@{schema.fingerprint[:6]}",
+            "group": self.id,
+            "row": 0,
+            "size": before + len(self.rows),
+            "subjects": self.people,
+            "loss": round(self.loss, 4),
+        }
 
     @property
     def everyone(self) -> Batch:
@@ -113,7 +130,10 @@ class Group:
     def _raised(self) -> dict[tuple[int, int], str]:
         """Labels of the sensitive values that are published as an ancestor; sensitive columns come first in values."""
         found: dict[tuple[int, int], str] = {}
-        for s, i in zip(*np.nonzero((self.shown != self.rows.sensitive).T), strict=True):
+        raised = self.shown != self.rows.sensitive
+        if not raised.any():
+            return found
+        for s, i in zip(*np.nonzero(raised.T), strict=True):
             tree = self.schema.sensitive[s].hierarchy
             assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
             found[int(i), int(s)] = tree.labels[int(self.shown[i, s])]

@@ -22,6 +22,9 @@ from stream_anon.policy.privacy import AlphaK, LCAnonymity, TCloseness
 from stream_anon.policy.rules import problems as rule_problems
 from stream_anon.policy.tables import read_alphas, read_protections, read_weights
 
+ENVELOPE = "_anon"
+"""The field in which a published record tells of its group."""
+
 OUTPUT_FORMAT = 1
 """Raised whenever the same group would be written differently, so that nothing is published again in another form."""
 
@@ -87,6 +90,12 @@ class Schema:
     keys: Keys = field(repr=False)
     prices: Prices = field(repr=False)
     fingerprint: str
+
+    @property
+    def flat(self) -> bool:
+        """Whether every published field stands at the top of its record, once, and there are quasi-identifiers."""
+        names = [*(column.name for column in self.quasi), *self.published, ENVELOPE]
+        return bool(self.quasi) and len(set(names)) == len(names) and not any("." in name for name in names)
 
     def counted(self, counting: Counting) -> tuple[Prices, list[Hierarchy]]:
         """Prices by which an algorithm may choose: shares as published, or nodes of trees summed by weight."""

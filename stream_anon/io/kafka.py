@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from zlib import crc32
 
@@ -42,6 +43,7 @@ _PRODUCER = {
     "request_timeout_ms": 10_000,
     "max_block_ms": 20_000,
 }
+_SMALL = 65_536  # bytes of a record whose size the client need not look at
 _STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, before the loop goes on and asks again
 
 
@@ -95,6 +97,7 @@ class KafkaTransport:
         self._producer_options = {**common, **_PRODUCER, **chosen["producer"], "transactional_id": transactional_id}
         self._producer: Any = None
         self._futures: list[Any] = []
+        self._beside = ThreadPoolExecutor(1, "transaction")
         self._listener = _Assigned()
         logging.getLogger("kafka.coordinator.consumer").addFilter(_quiet)
         with _translated():
@@ -208,6 +211,10 @@ class KafkaTransport:
         with self._watchdog("bounds"), _translated():
             return self._topics.bounds(topic)
 
+    def aside(self, call: Callable[[], None]) -> Callable[[], None]:
+        """On a thread of its own: half of a transaction is waiting, and compiled kernels need no interpreter."""
+        return self._beside.submit(call).result
+
     def begin(self) -> None:
         """Open a transaction; the producer is made when it is first needed."""
         if self._producer is None:
@@ -218,11 +225,18 @@ class KafkaTransport:
 
     def send(self, records: Sequence[Outgoing]) -> None:
         """Send; the answers are looked at before the commit."""
-        send, keep = self._producer.send, self._futures.append
+        send, keep, append = self._producer.send, self._futures.append, self._producer._accumulator.append
         with self._watchdog("send"), _translated():
             counts = {topic: len(self._producer.partitions_for(topic)) for topic in {r.topic for r in records}}
-            for topic, key, value in records:  # the client's own choice of a partition costs a quarter of a send
-                keep(send(topic, value=value, key=key, partition=crc32(key) % counts[topic]))
+            opened: dict[tuple[str, int], TopicPartition] = {}
+            for topic, key, value in records:
+                place = topic, crc32(key) % counts[topic]
+                if place in opened and len(value) < _SMALL:
+                    # What send does besides is the same for each record of a partition, and most of its cost.
+                    keep(append(opened[place], None, key, value, [])[0])
+                else:
+                    keep(send(topic, value=value, key=key, partition=place[1]))
+                    opened[place] = TopicPartition(*place)
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Under the captured generation; a generation that is over makes the transaction abortable."""

@@ -127,6 +127,10 @@ class MemoryTransport:
         """First and end offsets."""
         return {p: (log.start, len(log.entries)) for p, log in enumerate(self.broker.logs(topic))}
 
+    def aside(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Nothing happens before it is waited for."""
+        return call
+
     def begin(self) -> None:
         """Open a transaction."""
         self._before("begin")

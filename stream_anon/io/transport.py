@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -123,6 +123,12 @@ class Transport(Protocol):
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """First offset and end offset of each partition of a topic."""
+
+    def aside(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Do `call`, a whole transaction, while the caller goes on; what is returned waits for it and raises its error.
+
+        Nothing else may be asked of the transport meanwhile.
+        """
 
     def begin(self) -> None:
         """Open a transaction."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter as ReasonCounter
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,7 +43,7 @@ class Metrics(Observer):
         self._groups = counter("groups_published", "Groups made visible", "reason")
         self._withdrawn = counter("groups_withdrawn", "Announced groups that could not be repeated", "reason")
         self._missed = counter("deadlines_missed", "Rows that left later than the bound; must stay 0")
-        self.violations = counter("privacy_violations", "Groups stopped at the gate; must stay 0")
+        self._violations = counter("privacy_violations", "Groups stopped at the gate; must stay 0")
         self._delay = histogram("record_delay_seconds", "From receipt to visibility", buckets)
         self._age = histogram("record_age_seconds", "From the record's own time to visibility", buckets)
         self._size = histogram("group_size_records", "Rows in a group", _SIZES)
@@ -78,16 +79,18 @@ class Metrics(Observer):
         """Count by reason."""
         self._suppressed.labels(reason).inc(records)
 
-    def published(self, reason: str, delays: Floats, ages: Floats, loss: float, losses: Sequence[float]) -> None:
-        """Count a group and observe its delay once per row; rows of a group differ little, so by their extremes."""
+    def published(
+        self, reasons: Sequence[str], sizes: Sequence[int], delays: Floats, ages: Floats, losses: Floats
+    ) -> None:
+        """Count groups and rows, and observe what there is of each."""
         self._published.inc(len(delays))
-        self._groups.labels(reason).inc()
-        self._size.observe(len(delays))
+        for reason, groups in ReasonCounter(reasons).items():
+            self._groups.labels(reason).inc(groups)
+        observe_all(self._size, np.asarray(sizes, dtype=np.float64))
         observe_all(self._delay, delays)
-        known = ages[~np.isnan(ages)] if len(ages) else ages
-        observe_all(self._age, known)
-        for name, value in zip(self._attributes, losses, strict=False):
-            self._loss.labels(name).observe(value)
+        observe_all(self._age, ages[~np.isnan(ages)])
+        for name, values in zip(self._attributes, losses.T, strict=False):
+            observe_all(self._loss.labels(name), values)
 
     def withdrawn(self, reason: str, groups: int, records: int) -> None:
         """Count by reason."""
@@ -96,6 +99,10 @@ class Metrics(Observer):
     def missed(self, records: int) -> None:
         """Count."""
         self._missed.inc(records)
+
+    def violated(self) -> None:
+        """Count."""
+        self._violations.inc()
 
     def transaction(self, result: str, seconds: float) -> None:
         """Count by result."""

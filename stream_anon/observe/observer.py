@@ -22,14 +22,21 @@ class Observer:
     def suppressed(self, reason: str, records: int) -> None:
         """Rows will never be published: no group in time, or a partition's ledger was full."""
 
-    def published(self, reason: str, delays: Floats, ages: Floats, loss: float, losses: Sequence[float]) -> None:
-        """A group became visible: seconds since receipt and since the record's own time, and what it lost."""
+    def published(
+        self, reasons: Sequence[str], sizes: Sequence[int], delays: Floats, ages: Floats, losses: Floats
+    ) -> None:
+        """Groups became visible: of each row the seconds since receipt and since the record's own time, as far as
+        known, and of each group what each of its quasi-identifiers lost (groups, columns).
+        """
 
     def withdrawn(self, reason: str, groups: int, records: int) -> None:
         """Announced groups could not be published identically and never will be."""
 
     def missed(self, records: int) -> None:
         """Rows left later than the delay bound allows."""
+
+    def violated(self) -> None:
+        """A group was stopped at the gate; the worker ends."""
 
     def transaction(self, result: str, seconds: float) -> None:
         """A transaction ended: committed, aborted, or unknown until the ledgers told."""

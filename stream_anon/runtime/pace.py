@@ -32,9 +32,9 @@ class Pace:
         """Seconds until the tick."""
         return max(0.0, self.last + self.interval - now)
 
-    def done(self, began: float, ended: float) -> None:
+    def done(self, began: float, took: float) -> None:
         """A transaction took this long; the tick adapts slowly, and never beyond a sixteenth of the bound."""
-        self._usual += 0.1 * (ended - began - self._usual)
+        self._usual += 0.1 * (took - self._usual)
         most = _LONGEST if self.bound is None else max(self._base, self.bound / 16)
         self.interval = min(most, max(self._base, 2 * self._usual))
         ticks = int((began - self.last) / self.interval) if self.last > float("-inf") else 0

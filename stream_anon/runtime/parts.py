@@ -48,12 +48,8 @@ class Group(Protocol):
         """Why it left now."""
 
     @property
-    def loss(self) -> float:
-        """The share of information lost."""
-
-    @property
     def losses(self) -> Any:
-        """The same per quasi-identifier."""
+        """The share of information lost, per quasi-identifier."""
 
     def encoded(self) -> list[bytes]:
         """The records to be published: the same bytes for the same members, policy and secret."""
@@ -152,7 +148,6 @@ class Formed:
     digest: int
     reason: str
     arrived: Floats
-    loss: float
     losses: tuple[float, ...]
     rows: Any = None
     born: Floats | None = None

@@ -16,7 +16,9 @@ from stream_anon.runtime.parts import Formed
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """A transaction: `publish` was announced before, `taken` is announced now, `texts` go with the offsets."""
+    """A transaction: `publish` was announced before, `taken` is announced now, `texts` go with the offsets, and of each
+    partition's dead letters the first `told` are sent.
+    """
 
     publish: list[Formed] = field(default_factory=list)
     taken: list[Formed] = field(default_factory=list)
@@ -26,6 +28,7 @@ class Plan:
     finished: dict[int, Offsets] = field(default_factory=dict)
     homes: dict[int, list[Formed]] = field(default_factory=dict)
     held: set[int] = field(default_factory=set)
+    told: dict[int, int] = field(default_factory=dict)
 
     def records(self, topic: str) -> list[Outgoing]:
         """What is sent. Groups go in the order of their ids, which only the secret decides."""
@@ -79,6 +82,7 @@ class Planner:
                 continue
             plan.publish += partition.announced
             plan.letters += partition.letters
+            plan.told[number] = len(partition.letters)
             plan.finished[number] = finished
             plan.ledgers[number] = ledger
             plan.texts[number] = self.codec.encode(ledger)

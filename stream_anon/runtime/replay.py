@@ -40,8 +40,7 @@ class Press:
             digest_of(self._key, records),
             str(group.reason),
             np.asarray(rows.arrived),
-            float(group.loss),
-            tuple(float(x) for x in group.losses),
+            tuple(np.asarray(group.losses, dtype=np.float64).tolist()),
             rows,
         )
 

@@ -9,11 +9,12 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
+from stream_anon.errors import PrivacyViolation
 from stream_anon.io.transport import AbortableError, OutcomeUnknownError, Polled, Transport
 from stream_anon.observe.observer import Observer
 from stream_anon.runtime.codec import LIMIT
@@ -29,6 +30,16 @@ _log = logging.getLogger("stream_anon.worker")
 _LONGEST_WAIT = 0.2  # seconds in one poll: how late a stop or a rebalance may be noticed
 _T = TypeVar("_T")
 _TIDY_EVERY = 1.0  # seconds between commits that only move positions
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A transaction under way: what it took the loop so far, in seconds, and how to await its end."""
+
+    plan: Plan
+    began: float
+    took: float
+    wait: Callable[[], None]
 
 
 class Worker:
@@ -69,19 +80,29 @@ class Worker:
         """Work until stopped, then leave nothing announced behind."""
         self.ownership.check_topics()
         self._transport.renew()  # before the first record: it takes a second on a new broker, and shows missing rights
-        while not self._stop:
-            self.step()
-        self.drain()
+        try:
+            while not self._stop:
+                self.step()
+            self.drain()
+        except PrivacyViolation:
+            self._observer.violated()
+            _log.critical("a group was stopped at the gate", extra={"remedy": "report it: this is a defect"})
+            raise
         self._transport.close()
 
     def step(self) -> None:
-        """One round: the named steps in their order."""
+        """One round. Under load, what earlier rounds formed is announced and published while this one's records are
+        worked on; else as soon as the tick comes.
+        """
         polled = self._poll()
         now = self._clock()
         stayed = self._timed("follow", lambda: self.ownership.follow(polled, now))
+        begun = self._begin() if self._due() else None
         self._timed("decode", lambda: self.holdings.take(_of(polled, stayed), now))
         self._timed("tick", lambda: self.holdings.tick(self._clock()))
-        if self._due():
+        if begun is not None:
+            self._end(begun)
+        elif self._due():
             self.transact()
         self._regulate()
         self._observe(polled)
@@ -139,30 +160,46 @@ class Worker:
         return rows_of(self.holdings.formed) * PER_ROW > 0.6 * room
 
     def transact(self) -> None:
-        """One transaction.
+        """One transaction, from its plan to what follows of it."""
+        begun = self._begin()
+        if begun is not None:
+            self._end(begun)
+
+    def _begin(self) -> _Begun | None:
+        """Plan a transaction and set it going. Until `_end` nobody asks the transport and the partitions owned stay as
+        they are; rows may be decoded, grouped and given up.
 
         1. Plan: what was announced is published, what was formed is announced, every ledger fits.
         2. Offsets first, under the captured generation: if it is over, no record becomes visible.
         3. Records.  4. Commit, after every record was taken.
-        5. Whatever fails, a new producer settles it, and the ledgers tell what happened.
         """
         member = self.ownership.membership
         if member is None:
-            return
+            return None
         began = self._clock()
         plan = self._planner.plan(self.holdings.partitions, self.holdings.formed, self.ownership.known)
         planned = self._clock()
         self._observer.stage("announce", planned - began)
         if not plan.texts:
             self._pace.last = began
-            return
-        result = "committed"
+            return None
+        transport, output = self._transport, self._settings.output
+
+        def carry_out() -> None:
+            transport.begin()
+            transport.send_offsets(plan.texts, member)
+            transport.send(plan.records(output))
+            transport.commit()
+
+        return _Begun(plan, began, planned - began, transport.aside(carry_out))
+
+    def _end(self, begun: _Begun) -> None:
+        """Await the transaction, and remember what is durable. Whatever fails, a new producer settles it, and the
+        ledgers tell what happened.
+        """
+        result, plan, waited = "committed", begun.plan, self._clock()
         try:
-            self._transport.begin()
-            self._transport.send_offsets(plan.texts, member)
-            self._transport.send(plan.records(self._settings.output))
-            self._observer.stage("publish", self._clock() - planned)
-            self._transport.commit()
+            begun.wait()
         except (AbortableError, OutcomeUnknownError) as error:
             result = "unknown" if isinstance(error, OutcomeUnknownError) else "aborted"
             _log.warning("transaction failed", extra={"result": result, "why": str(error)})
@@ -172,9 +209,9 @@ class Worker:
         else:
             self._apply(plan)
         ended = self._clock()
-        self._pace.done(began, ended)
-        self._observer.stage("commit", ended - planned)
-        self._observer.transaction(result, ended - began)
+        self._pace.done(begun.began, begun.took + ended - waited)
+        self._observer.stage("commit", ended - waited)
+        self._observer.transaction(result, ended - begun.began)
 
     def _settle(self, plan: Plan) -> None:
         """After a failure: the ledgers tell whether it was committed, and who wrote since."""
@@ -194,18 +231,24 @@ class Worker:
             partition = self.holdings.partitions[number]
             partition.committed(ledger, plan.texts[number], plan.finished[number], plan.homes.get(number, []))
             if number not in plan.held:
-                partition.letters = []
+                del partition.letters[: plan.told[number]]
             self._observer.ledger(number, len(plan.texts[number].metadata))
         for group in plan.taken:
             group.rows = None
         self.holdings.formed = [group for group in self.holdings.formed if group.rows is not None]
-        for group in plan.publish:
-            self._report(group, now, wall)
+        if plan.publish:
+            self._report(plan.publish, now, wall)
 
-    def _report(self, group: Formed, now: float, wall: float) -> None:
-        delays = now - group.arrived
-        ages = np.empty(0) if group.born is None else wall - group.born
-        self._observer.published(group.reason, delays, ages, group.loss, group.losses)
+    def _report(self, groups: list[Formed], now: float, wall: float) -> None:
+        delays = now - np.concatenate([group.arrived for group in groups])
+        born = [np.full(len(group.arrived), np.nan) if group.born is None else group.born for group in groups]
+        self._observer.published(
+            [group.reason for group in groups],
+            [len(group.arrived) for group in groups],
+            delays,
+            wall - np.concatenate(born),
+            np.array([group.losses for group in groups]),
+        )
         bound = self._settings.delay
         if bound is not None and (late := int((delays > bound).sum())):
             self._observer.missed(late)

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from building import compile_policy, patients
@@ -16,8 +17,8 @@ from hypothesis import strategies as st
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import ENVELOPE, Group, Reason, release, release_all
-from stream_anon.core.schema import Schema
+from stream_anon.core.group import Group, Reason, release, release_all
+from stream_anon.core.schema import ENVELOPE, Schema
 from stream_anon.errors import PrivacyViolation
 
 ROWS: list[dict[str, Any]] = [
@@ -270,3 +271,43 @@ def test_sets_and_nested_values(tmp_path: Path) -> None:
     assert all(record["nation"] == ["chad", "peru"] for record in group.records())
     assert sorted(map(str, (record["basket"] for record in group.records()))) == ["[1, 2]", "[3, 4]", "{}"]
     assert group.loss == pytest.approx(2 / 3)
+
+
+FLAT_POLICY = """
+version: 1
+name: flat
+secret: 0123456789abcdef
+attributes:
+  age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 120]}}
+  nation: {role: quasi_identifier, type: category, hierarchy: {kind: flat, values: [peru, chad, oman]}}
+%s
+privacy: [{model: k_anonymity, k: 2}]
+"""
+MORE = ["", "  illness: {role: sensitive, type: category}", "  'n° te': {role: insensitive}"]
+
+
+@pytest.mark.parametrize("more", [*MORE, "\n".join(MORE[1:])])
+def test_what_is_shared_is_written_once_and_reads_the_same(tmp_path: Path, more: str) -> None:
+    schema = compile_policy(tmp_path, FLAT_POLICY % more)
+    assert schema.flat
+    rows: list[dict[str, Any]] = [
+        {"age": i, "nation": "peru", "illness": 'a "row":0,', "n° te": note}
+        for i, note in enumerate([None, {"row": [0, "é\u2028"]}, "%b%d", 1.5] * 3)
+    ]
+    group = release(encoded(schema, rows), schema, Reason.READY)
+    assert group.encoded() == [msgspec.json.encode(record) for record in group.records()]
+
+
+def test_raised_values_are_raised_in_flat_records_too(tmp_path: Path) -> None:
+    schema = patients(tmp_path, "{model: k_anonymity, k: 2}", "{model: guarding_node, attribute: illness, p: 0.4}")
+    rows = [ROWS[0] | {"guard": "lung"}, ROWS[1], ROWS[2] | {"guard": ""}]
+    group = release(encoded(schema, rows), schema, Reason.READY)
+    names = {name: name.replace(".", "_") for name in ("home.zip", "home.ward")}
+    quasi = tuple(dataclasses.replace(column, name=names.get(column.name, column.name)) for column in schema.quasi)
+    flat = dataclasses.replace(schema, quasi=quasi, published=tuple(names.get(n, n) for n in schema.published))
+    assert flat.flat
+    assert not schema.flat
+    group = copy.copy(group)
+    object.__setattr__(group, "schema", flat)
+    assert group.encoded() == [msgspec.json.encode(record) for record in group.records()]
+    assert sorted(json.loads(record)["illness"] for record in group.encoded()) == ["any", "any", "ulcer"]

@@ -55,12 +55,14 @@ def test_the_status_port() -> None:
 def test_many_observations_at_once_are_as_one_by_one() -> None:
     metrics = Metrics("trial", "abcdef", 2.0, ["age"])
     delays = np.array([0.1, 1.0, 2.0, 2.0001, 99.0])
-    metrics.published("ready", delays, np.array([np.nan] * 5), 0.5, [0.5])
+    metrics.published(["ready", "deadline"], [2, 3], delays, np.array([np.nan] * 5), np.array([[0.5], [0.7]]))
     value = metrics.registry.get_sample_value
     assert value("stream_anon_record_delay_seconds_count") == 5
     assert value("stream_anon_record_delay_seconds_bucket", {"le": "2.0"}) == 3
     assert value("stream_anon_record_delay_seconds_bucket", {"le": "+Inf"}) == 5
     assert value("stream_anon_record_age_seconds_count") == 0
+    assert value("stream_anon_groups_published_total", {"reason": "deadline"}) == 1
+    assert value("stream_anon_information_loss_ratio_sum", {"attribute": "age"}) == 1.2
 
 
 def test_logs_hold_declared_fields_only(quiet_root: None) -> None:

@@ -22,8 +22,10 @@ class Loss(Observer):
     def __init__(self) -> None:
         self.lost = self.rows = 0.0
 
-    def published(self, reason: str, delays: Floats, ages: Floats, loss: float, losses: Sequence[float]) -> None:
-        self.lost += loss * len(delays)
+    def published(
+        self, reasons: Sequence[str], sizes: Sequence[int], delays: Floats, ages: Floats, losses: Floats
+    ) -> None:
+        self.lost += float(np.dot(losses.mean(axis=1), sizes))
         self.rows += len(delays)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fifo import Fifo, Group, Outcome, Rows, parts
 
-from stream_anon.errors import StreamAnonError
+from stream_anon.errors import PrivacyViolation, StreamAnonError
 from stream_anon.io.memory import MemoryTransport
 from stream_anon.io.memory_log import MemoryBroker
 from stream_anon.io.transport import Committed
@@ -43,6 +43,9 @@ class Notes(Observer):
 
     def missed(self, records: int) -> None:
         self.missed_rows += records
+
+    def violated(self) -> None:
+        self.seen.append(("violated",))
 
 
 @dataclass
@@ -451,3 +454,34 @@ def test_scope_partition_never_mixes() -> None:
     world.produce(b"a3")
     world.go(worker)
     assert world.values() == ["a1", "a2", "a3"]
+
+
+def test_a_group_stopped_at_the_gate_is_told_and_ends_the_worker() -> None:
+    class Careless(Fifo):
+        def push(self, rows: Rows, now: float) -> Outcome:
+            raise PrivacyViolation("a group of 1 row")
+
+    world = World()
+    worker = world.worker(core=replace(parts(), engine=lambda: Careless(3, None, b"")))
+    world.produce(*(json.dumps({"v": i}).encode() for i in range(3)))
+    with pytest.raises(PrivacyViolation):
+        worker.run()
+    assert ("violated",) in world_notes(worker).seen
+
+
+def test_what_is_refused_while_a_transaction_runs_is_told_by_the_next() -> None:
+    world = World()
+    worker = world.worker()
+    world.go(worker, 2)
+    for _ in range(2):
+        world.produce(None)
+        world.go(worker, 1, seconds=0.0)  # the second waits for the tick
+    world.now += 0.3
+    world.produce(None)
+    world.go(worker, 4)
+    assert [letter["offset"] for letter in world.out(topic="dead")] == [0, 1, 2]
+
+
+def world_notes(worker: Worker) -> Notes:
+    assert isinstance(worker._observer, Notes)
+    return worker._observer

@@ -25,7 +25,7 @@ from stream_anon.core.hierarchy.base import (
     Leaves,
     encode_each,
 )
-from stream_anon.core.hierarchy.ladder import ladder_loss, rung
+from stream_anon.core.hierarchy.ladder import ladder_loss, shared
 
 _DAY = 86_400
 _WEEK = 7 * _DAY
@@ -106,7 +106,7 @@ class Calendar:
         """The unit both ends share, in ISO 8601's words; `*` if none."""
         if high >= self.top:
             return "*" if low != high else (MISSING_LABEL if self._extra.missing and low == self.top else UNKNOWN_LABEL)
-        level = int(rung(self._units, np.array(low), np.array(high)))
+        level = shared(self._units, low, high)
         return "*" if level == len(self._names) else self._word(self._names[level], int(low))
 
     def _word(self, unit: str, code: int) -> str:

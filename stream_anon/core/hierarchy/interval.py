@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stream_anon.core.hierarchy.base import CostTable, Floats, Ints, Kind, Leaves, Trouble, encode_each
-from stream_anon.core.hierarchy.ladder import span_loss
+from stream_anon.core.hierarchy.ladder import shared, span_loss
 
 OPEN_LIMIT = 2**52
 """Open domains end here: beyond it neighbouring integers are one and the same JSON number to many readers."""
@@ -83,7 +83,9 @@ class Interval:
         """`[low, high]`; None for missing values alone, `[None, None]` for a mixture with them."""
         if high >= self.top:
             return None if low == high else [None, None]
-        left, right, _ = span_loss(np.array(low), np.array(high), self._units, self._slope, self.lowest, self.top)
+        unit = self._units[min(shared(self._units, low, high), len(self._units) - 1)]
+        left = max(low // unit * unit, self.lowest)
+        right = min(high // unit * unit + unit - 1, self.top - 1)
         if self._step is None:
             return [int(left), int(right)]
         digits = max(0, 9 - math.floor(math.log10(self._step)))  # only what binary fractions added is cut off

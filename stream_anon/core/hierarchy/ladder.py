@@ -19,6 +19,18 @@ def rung(units: tuple[int, ...], low: Ints, high: Ints) -> Ints:
     return found
 
 
+def shared(units: tuple[int, ...], low: int, high: int) -> int:
+    """The same for one pair: labels are made one by one, and arrays of one number cost fifty times as much.
+
+    >>> [shared((1, 10, 100), 21, high) for high in (21, 29, 99, 121)]
+    [0, 1, 2, 3]
+    """
+    for i, unit in enumerate(units):
+        if low // unit == high // unit:
+            return i
+    return len(units)
+
+
 def ladder_loss(low: Ints, high: Ints, units: tuple[int, ...], levels: tuple[float, ...], top: int) -> Floats:
     """The price of the shared step, 1 if there is none; positions from `top` on are extra leaves and share nothing."""
     prices = np.array([*levels, 1.0])[rung(units, low, high)]

@@ -19,7 +19,7 @@ from stream_anon.core.hierarchy.base import (
     Leaves,
     encode_each,
 )
-from stream_anon.core.hierarchy.ladder import ladder_loss, rung
+from stream_anon.core.hierarchy.ladder import ladder_loss, shared
 from stream_anon.core.hierarchy.tree import text_of
 
 _ALPHABETS = {"digits": string.digits, "alphanumeric": string.digits + string.ascii_uppercase}
@@ -66,7 +66,7 @@ class Prefix:
         """The common beginning, the rest masked; `*` if nothing is common."""
         if high >= self.top:
             return "*" if low != high else (MISSING_LABEL if self._extra.missing and low == self.top else UNKNOWN_LABEL)
-        return self._masked(low, int(rung(self._units, np.array(low), np.array(high))))
+        return self._masked(low, shared(self._units, low, high))
 
     def _masked(self, code: int, masked: int) -> str:
         if masked == self._length:
