@@ -22,7 +22,7 @@ from stream_anon.runtime import demo as hospital
 from stream_anon.runtime.demo.stage import Stage
 from stream_anon.runtime.demo.witness import IN_TIME, Check
 
-RATE, RATE_WITHOUT_NUMBA = 2000, 200
+RATE, RATE_WITHOUT_NUMBA = 1000, 100
 """Records per second that an ordinary machine keeps up with."""
 
 
