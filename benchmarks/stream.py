@@ -52,7 +52,12 @@ ALGORITHMS: dict[str, AlgorithmSettings] = {
 ROWS = 30_162
 """The complete rows of Adult's training file: what the literature compares on."""
 
-BATCH = 500
+BATCH = 1_000
+"""Rows per call: what one poll of a busy topic returns."""
+
+PASSES = 3
+"""The fastest of so many passes counts: on a shared machine the others measure the neighbours."""
+
 HEADS = ("algorithm", "k", "l", "delay", "ncp", "delay_mean", "delay_p99", "delay_max", "suppressed")
 SPEED = ("rows_per_cpu_second", "peak_mb")
 
@@ -150,9 +155,7 @@ def _measure(schema: Schema, rows: Batch) -> dict[str, Any]:
 
 
 def _measure_here(schema: Schema, rows: Batch) -> dict[str, Any]:
-    begin = time.process_time()
-    deque(_outcomes(schema, rows, BATCH), maxlen=0)
-    spent = time.process_time() - begin
+    spent = min(_cpu_seconds(schema, rows) for _ in range(PASSES))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
     waits: list[np.ndarray] = []
     lost = suppressed = 0.0
@@ -172,6 +175,12 @@ def _measure_here(schema: Schema, rows: Batch) -> dict[str, Any]:
         "rows_per_cpu_second": round(len(rows) / spent),
         "peak_mb": round(peak, 1),
     }
+
+
+def _cpu_seconds(schema: Schema, rows: Batch) -> float:
+    begin = time.process_time()
+    deque(_outcomes(schema, rows, BATCH), maxlen=0)
+    return time.process_time() - begin
 
 
 def _print(case: dict[str, Any], as_json: bool) -> None:
