@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stream_anon.cli import run
 from stream_anon.errors import PolicyError
 from stream_anon.policy import LoadedPolicy, load
 
@@ -67,6 +68,22 @@ def test_broken_policy(
     assert [(d.line, d.column, d.width) for d in found] == [(line, column, width)]
     assert hint in found[0].hint
     assert bool(hint) == bool(found[0].hint)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line", "column", "hint"), [(*c[1:6], c[7]) for c in BROKEN], ids=[c[0] for c in BROKEN]
+)
+def test_check_tells_and_ends_with_3(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], old: str, new: str, code: str, line: int, column: int, hint: str
+) -> None:
+    """The same through the command: the place, the caret, the hint, no traceback."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(EXAMPLE.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    assert run(["check", str(path)]) == 3
+    told = capfd.readouterr().err
+    assert f"policy.yaml:{line}:{column}: error {code}: " in told
+    assert hint in told
+    assert "Traceback" not in told
 
 
 FILES = [
