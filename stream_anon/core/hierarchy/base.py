@@ -40,6 +40,10 @@ class Leaves:
         """The labels of these extra leaves, in the order of their positions."""
         return [MISSING_LABEL] * self.missing + [UNKNOWN_LABEL] * self.unknown
 
+    def label(self, position: int, top: int) -> str:
+        """The label of the extra leaf at a position when these leaves start at `top`."""
+        return self.labels()[position - top]
+
     def position(self, trouble: Trouble, top: int) -> int | None:
         """The position of an absence when the extra leaves start at `top`; None if it is to be refused."""
         if trouble is Trouble.MISSING:

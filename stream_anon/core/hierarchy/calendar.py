@@ -105,7 +105,7 @@ class Calendar:
     def _label(self, low: int, high: int) -> str:
         """The unit both ends share, in ISO 8601's words; `*` if none."""
         if high >= self.top:
-            return "*" if low != high else (MISSING_LABEL if self._extra.missing and low == self.top else UNKNOWN_LABEL)
+            return "*" if low != high else self._extra.label(low, self.top)
         level = shared(self._units, low, high)
         return "*" if level == len(self._names) else self._word(self._names[level], int(low))
 

@@ -65,7 +65,7 @@ class Prefix:
     def _label(self, low: int, high: int) -> str:
         """The common beginning, the rest masked; `*` if nothing is common."""
         if high >= self.top:
-            return "*" if low != high else (MISSING_LABEL if self._extra.missing and low == self.top else UNKNOWN_LABEL)
+            return "*" if low != high else self._extra.label(low, self.top)
         return self._masked(low, shared(self._units, low, high))
 
     def _masked(self, code: int, masked: int) -> str:
