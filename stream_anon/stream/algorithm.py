@@ -6,6 +6,7 @@ from typing import Protocol
 
 from stream_anon.core.group import Group, Reason
 from stream_anon.core.hierarchy import Ints
+from stream_anon.policy.settings import MaxDelay
 
 
 class Algorithm(Protocol):
@@ -30,10 +31,11 @@ class Algorithm(Protocol):
         """The share of the delay bound that a row may use which has seen `since` later arrivals: 1 for all of it."""
         return 1.0
 
-    def rush(self, slots: Ints, bound: int) -> tuple[int, list[tuple[Reason, Ints]]] | None:
-        """Admit staged rows and complete those that `bound` later arrivals make due, exactly as if one by one.
+    def rush(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, list[tuple[Reason, Ints]]] | None:
+        """Admit staged rows and complete those that are due, or become so by later arrivals, exactly as if one by one.
 
-        How many were admitted, at least one, and the groups that leave; None if the algorithm has no faster way.
+        How many were admitted and the groups that leave, or None if the algorithm has no faster way. It may end early,
+        but not without having admitted or completed something, if there was anything to do.
         """
         return None
 

@@ -36,7 +36,7 @@ class Company:
     def columns(self) -> Columns:
         """What kernels read of the buffer."""
         columns = self.buffer.columns
-        return Columns(columns.qi, columns.subject, columns.sensitive)
+        return Columns(columns.qi, columns.subject, columns.sensitive, columns.serial, columns.arrived)
 
     def holds(self, slots: Ints) -> bool:
         """Whether these rows may leave together."""

@@ -16,6 +16,8 @@ from stream_anon.stream.anonymizer import Outcome
 from stream_anon.stream.buffer import Buffer
 from stream_anon.stream.hosts import Hosts
 
+_NONE = np.empty(0, dtype=np.int64)
+
 
 class Engine:
     """Implements `Anonymizer` for any algorithm.
@@ -29,6 +31,7 @@ class Engine:
         self._buffer = buffer
         self._algorithm = algorithm
         settings = schema.policy.stream
+        self._delay = settings.max_delay
         self._time = settings.max_delay.time
         self._records = settings.max_delay.records
         self._hold = settings.on_deadline == "hold"
@@ -60,6 +63,8 @@ class Engine:
 
     def tick(self, now: float) -> Outcome:
         """Release what is due by the clock."""
+        if (earliest := self.next_deadline()) is not None and earliest <= now:
+            self._rush(_NONE, now)
         while (deadline := self.next_deadline()) is not None and deadline <= now:
             slot = self._buffer.oldest()
             self._complete(
@@ -117,11 +122,9 @@ class Engine:
                 if fresh[part[0]] or place == stop:
                     self._expire_by_count()
 
-    def _rush(self, slots: Ints) -> int:
-        """Take new rows in one go if the algorithm can: how many it took, 0 if it cannot."""
-        if self._records is None or self._hold:
-            return 0
-        rushed = self._algorithm.rush(slots, self._records)
+    def _rush(self, slots: Ints, now: float = -math.inf) -> int:
+        """Take new rows, and see to those due by the clock, in one go if the algorithm can: how many it took."""
+        rushed = None if self._hold else self._algorithm.rush(slots, self._delay, now)
         if rushed is None:
             return 0
         taken, groups = rushed

@@ -6,10 +6,10 @@ import numpy as np
 
 from stream_anon.core.group import Group, Reason
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.policy.settings import CailSettings
+from stream_anon.policy.settings import CailSettings, MaxDelay
 from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.company import Company
-from stream_anon.stream.kernels import OLD, YOUNG, Taste
+from stream_anon.stream.kernels import NEVER, OLD, YOUNG, Due, Memory, Taste
 from stream_anon.stream.recent import RecentLosses
 from stream_anon.stream.sweep import Sweep
 
@@ -61,8 +61,7 @@ class TransientClusters(Algorithm):
                 company.columns(),
                 np.concatenate([waiting, slots[place:]]),
                 len(waiting),
-                self._sample,
-                self._seen,
+                self._memory(),
                 self._hardness,
                 company.need,
                 limit,
@@ -79,35 +78,35 @@ class TransientClusters(Algorithm):
         """Large groups leave early, all at once: the buffer is as full by then as it is good for."""
         return EARLY if since < EARLY * LARGE * self._company.need.k else 1.0
 
-    def rush(self, slots: Ints, bound: int) -> tuple[int, list[tuple[Reason, Ints]]] | None:
+    def rush(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, list[tuple[Reason, Ints]]] | None:
         """The same as arriving and completing one by one, in one go where kernels can judge the policy."""
-        company, recent = self._company, self._recent
-        if not company.countable or bound < LARGE * company.need.k:
+        company, enough = self._company, LARGE * self._company.need.k
+        if not company.countable or (delay.records is not None and delay.records < enough):
             return None
         self._prepare()
         waiting = self._buffer.waiting()
+        settings = self._settings
         rushed = company.kernels.rush(
             company.columns(),
-            self._buffer.columns.serial,
             np.concatenate([waiting, slots]),
             len(waiting),
-            bound,
-            self._sample,
-            self._seen,
-            self._hardness,
-            recent.losses,
-            recent.count,
-            company.need,
-            Taste(
-                -1.0 if self._settings.threshold is None else self._settings.threshold,
-                self._settings.patience,
-                self._settings.opportunity,
+            self._buffer.latest,
+            Due(
+                NEVER.arrivals if delay.records is None else delay.records,
+                enough,
+                NEVER.seconds if delay.time is None else delay.time,
+                now,
             ),
+            self._memory(),
+            self._hardness,
+            company.need,
+            Taste(-1.0 if settings.threshold is None else settings.threshold, settings.patience, settings.opportunity),
         )
         if rushed is None:
             return None
-        taken, chosen, sizes, recent.count = rushed
-        self._buffer.admit(slots[:taken])
+        taken, chosen, sizes, self._recent.count = rushed
+        if taken:
+            self._buffer.admit(slots[:taken])
         self._seen += taken
         groups = np.split(chosen, np.cumsum(np.abs(sizes))[:-1]) if len(sizes) else []
         reasons = [Reason.READY if size > 0 else Reason.DEADLINE for size in sizes.tolist()]
@@ -139,6 +138,9 @@ class TransientClusters(Algorithm):
 
     def leave(self, slots: Ints) -> None:
         """Nothing is remembered of rows that left."""
+
+    def _memory(self) -> Memory:
+        return Memory(self._sample, self._seen, self._recent.losses, self._recent.count)
 
     def _prepare(self) -> None:
         """Grow with the buffer."""

@@ -93,7 +93,7 @@ def rows(schema: Schema) -> Columns:
     """Columns of 300 rows, about every second of them a twin of another in what it is likely to be."""
     run = Run("k", None, schema)  # type: ignore[arg-type]  # only to encode
     batch = run.encode(random_rows(11, 60, 150, 300), 0.0)
-    return Columns(batch.qi, batch.subject, batch.sensitive)
+    return Columns(batch.qi, batch.subject, batch.sensitive, batch.serial, batch.arrived)
 
 
 @st.composite

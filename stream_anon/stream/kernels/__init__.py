@@ -17,12 +17,16 @@ from stream_anon.stream.kernels.boxes import (
     widened_prices_compiled,
 )
 from stream_anon.stream.kernels.growth import grow_compiled, grow_dense_compiled
-from stream_anon.stream.kernels.rounds import OLD, STEPS, YOUNG, Taste, arrive_compiled, rush_compiled
+from stream_anon.stream.kernels.hardness import STEPS
+from stream_anon.stream.kernels.rounds import OLD, YOUNG, Due, Memory, Taste, rounds_compiled
 
 TRIES = 16
 """Candidates of which a dense cluster looks for the best: more of them gain little."""
 
-__all__ = ["OLD", "YOUNG", "Columns", "Kernels", "Need", "Taste"]
+NEVER = Due(np.iinfo(np.int64).max, np.iinfo(np.int64).max, np.inf, -np.inf)
+"""Nothing is due, whatever arrives."""
+
+__all__ = ["NEVER", "OLD", "YOUNG", "Columns", "Due", "Kernels", "Memory", "Need", "Taste"]
 
 
 class Kernels:
@@ -172,26 +176,22 @@ class Kernels:
             low, high = np.minimum(low, columns.qi[slot]), np.maximum(high, columns.qi[slot])
 
     def arrive(
-        self,
-        columns: Columns,
-        queue: Ints,
-        first: int,
-        sample: Ints,
-        seen: int,
-        hardness: Floats,
-        need: Need,
-        limit: float,
+        self, columns: Columns, queue: Ints, first: int, memory: Memory, hardness: Floats, need: Need, limit: float
     ) -> tuple[int, Ints]:
         """Let the rows `queue[first:]` arrive one by one behind `queue[:first]`, until one of them finds a cluster.
 
-        The hardness of each is written down: its average price with the nearest quarter of `sample`, a ring of the last
-        arrivals, of which `seen` there were in all. Around each newcomer a cluster is grown of earlier rows within
-        `limit`; the first that meets the need ends the call (none is tried if the limit is negative). How many
-        arrived, and that cluster.
+        The hardness of each is written down: its average price with the nearest quarter of the last arrivals. Around
+        each newcomer a cluster is grown of earlier rows within `limit`; the first that meets the need ends the call
+        (none is tried if the limit is negative). How many arrived, and that cluster.
         """
-        log2 = self._logarithms(len(queue) + 1)
         if self._compiled:
-            return arrive_compiled(self.prices, columns, queue, first, sample, seen, hardness, need, limit, log2)
+            alone = memory._replace(losses=np.zeros(1), released=0)
+            taste, log2 = Taste(limit, 0.0, 0.0), self._logarithms(len(queue) + 1)
+            taken, members, _, _ = rounds_compiled(
+                self.prices, columns, queue, first, -1, NEVER, alone, hardness, need, taste, True, log2
+            )
+            return taken, members
+        sample, seen = memory.sample, memory.seen
         for n in range(first, len(queue)):
             slot = int(queue[n])
             point = columns.qi[slot]
@@ -210,42 +210,26 @@ class Kernels:
     def rush(
         self,
         columns: Columns,
-        serial: Ints,
         queue: Ints,
         first: int,
-        bound: int,
-        sample: Ints,
-        seen: int,
+        latest: int,
+        due: Due,
+        memory: Memory,
         hardness: Floats,
-        losses: Floats,
-        released: int,
         need: Need,
         taste: Taste,
     ) -> tuple[int, Ints, Ints, int] | None:
-        """Whole rounds at once, if compiled: `arrive`, and the completion of every row that `bound` arrivals make due.
+        """Whole rounds at once, if compiled: `arrive`, and the completion of every row that is due or becomes so.
 
-        Ends early at a due row that finds no company. How many arrived; the rows of all groups, one group after the
-        other; their sizes, negative for those completed at a deadline; how many groups were ever `released`, whose
-        losses are kept in a ring.
+        `latest` is the number of the arrival before. Ends early at a due row that finds no company. How many arrived;
+        the rows of all groups, one group after the other; their sizes, negative for those completed at a deadline; how
+        many groups were ever released.
         """
         if not self._compiled:
             return None
         log2 = self._logarithms(len(queue) + 1)
-        return rush_compiled(
-            self.prices,
-            columns,
-            serial,
-            queue,
-            first,
-            bound,
-            sample,
-            seen,
-            hardness,
-            losses,
-            released,
-            need,
-            taste,
-            log2,
+        return rounds_compiled(
+            self.prices, columns, queue, first, latest, due, memory, hardness, need, taste, False, log2
         )
 
     def _pair_prices(self, rows: Ints, point: Ints) -> Floats:

@@ -16,6 +16,8 @@ class Columns(NamedTuple):
     qi: Ints
     subject: Ints
     sensitive: Ints
+    serial: Ints
+    arrived: Floats
 
 
 class Need(NamedTuple):
@@ -36,41 +38,76 @@ def union(facts: Ints, values: Floats, weight: Floats, qi: Ints, slot: int, low:
 
 
 @inner
-def unions(
-    facts: Ints, values: Floats, weight: Floats, qi: Ints, slots: Ints, low: Ints, high: Ints, result: Floats
+def gather(qi: Ints, slots: Ints, count: int, codes: Ints) -> None:
+    """Lay the columns of some rows side by side: what is read many times is best read in a row."""
+    for q in range(qi.shape[1]):
+        for i in range(count):
+            codes[q, i] = qi[slots[i], q]
+
+
+@inner
+def widen_column(
+    facts: Ints, values: Floats, weight: Floats, q: int, codes: Ints, count: int, low: Ints, high: Ints, costs: Floats
 ) -> None:
-    """The same for many rows, column by column: short loops without branches are several times faster."""
-    for i in range(len(slots)):
-        result[i] = 0.0
-    for q in range(len(weight)):
-        a, b, share = low[q], high[q], weight[q]
-        if facts[q, KIND] == TABLE:
-            start, size = facts[q, START], facts[q, SIZE]
-            if a == b:  # the table is symmetric: no need to know which is lower
-                for i in range(len(slots)):
-                    result[i] += share * values[start + a * size + qi[slots[i], q]]
-            else:
-                for i in range(len(slots)):
-                    at = qi[slots[i], q]
-                    result[i] += share * values[start + min(a, at) * size + max(b, at)]
-        elif facts[q, KIND] == LINEAR:
-            slope, highest = values[facts[q, START]], facts[q, HIGHEST]
-            for i in range(len(slots)):
-                at = qi[slots[i], q]
-                result[i] += share * line(slope, highest, min(a, at), max(b, at))
+    """What column q of a box costs once it holds each of the rows: short loops without branches."""
+    a, b, share = low[q], high[q], weight[q]
+    if facts[q, KIND] == TABLE:
+        start, size = facts[q, START], facts[q, SIZE]
+        if a == b:  # the table is symmetric: no need to know which is lower
+            for i in range(count):
+                costs[q, i] = share * values[start + a * size + codes[q, i]]
         else:
-            for i in range(len(slots)):
-                at = qi[slots[i], q]
-                result[i] += share * price(facts, values, q, min(a, at), max(b, at))
+            for i in range(count):
+                at = codes[q, i]
+                costs[q, i] = share * values[start + min(a, at) * size + max(b, at)]
+    elif facts[q, KIND] == LINEAR:
+        slope, highest = values[facts[q, START]], facts[q, HIGHEST]
+        for i in range(count):
+            at = codes[q, i]
+            costs[q, i] = share * line(slope, highest, min(a, at), max(b, at))
+    else:
+        for i in range(count):
+            at = codes[q, i]
+            costs[q, i] = share * price(facts, values, q, min(a, at), max(b, at))
+
+
+@inner
+def add_columns(costs: Floats, count: int, total: Floats) -> None:
+    """What all columns cost together, added in their order."""
+    for i in range(count):
+        total[i] = 0.0
+    for q in range(len(costs)):
+        for i in range(count):
+            total[i] += costs[q, i]
+
+
+@inner
+def unions(
+    facts: Ints,
+    values: Floats,
+    weight: Floats,
+    codes: Ints,
+    count: int,
+    low: Ints,
+    high: Ints,
+    costs: Floats,
+    total: Floats,
+) -> None:
+    """The price of a box widened to hold each of many rows."""
+    for q in range(len(weight)):
+        widen_column(facts, values, weight, q, codes, count, low, high, costs)
+    add_columns(costs, count, total)
 
 
 @compiled
 def union_prices_compiled(prices: Prices, qi: Ints, slots: Ints, low: Ints, high: Ints) -> Floats:
     """See `Kernels.union_prices`."""
     facts, values, weight, _ = prices
-    result = np.empty(len(slots))
-    unions(facts, values, weight, qi, slots, low, high, result)
-    return result
+    codes, costs = np.empty((qi.shape[1], len(slots)), dtype=np.int64), np.empty((qi.shape[1], len(slots)))
+    total = np.empty(len(slots))
+    gather(qi, slots, len(slots), codes)
+    unions(facts, values, weight, codes, len(slots), low, high, costs, total)
+    return total
 
 
 @compiled

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import Prices, compiled, inner
-from stream_anon.stream.kernels.boxes import Columns, Need, union, unions
+from stream_anon.stream.kernels.boxes import Columns, Need, add_columns, gather, union, unions, widen_column
 
 Flags = npt.NDArray[np.bool_]
 
@@ -56,6 +58,116 @@ def brings_one(sensitive: Ints, members: Ints, count: int, slot: int, wanted: In
     return False
 
 
+class Scratch(NamedTuple):
+    """Room for growing clusters among so many candidates, to be used again for the next one."""
+
+    codes: Ints
+    costs: Floats
+    total: Floats
+    members: Ints
+    low: Ints
+    high: Ints
+    distinct: Ints
+
+
+@compiled
+def scratch(columns: int, sensitive: int, most: int) -> Scratch:
+    """Room for clusters of up to `most` rows."""
+    return Scratch(
+        np.empty((columns, most), dtype=np.int64),
+        np.empty((columns, most)),
+        np.empty(most),
+        np.empty(most, dtype=np.int64),
+        np.empty(columns, dtype=np.int64),
+        np.empty(columns, dtype=np.int64),
+        np.empty(sensitive, dtype=np.int64),
+    )
+
+
+@inner
+def grow_here(
+    prices: Prices,
+    columns: Columns,
+    seed: Ints,
+    candidates: Ints,
+    left: int,
+    bonus: Floats,
+    need: Need,
+    limit: float,
+    log2: Floats,
+    room: Scratch,
+) -> tuple[int, float]:
+    """Grow a cluster into `room.members`: how many they are, 0 if it cannot be done, and the box's price.
+
+    Of the candidates the first `left` count; a bonus of minus infinity shuts one out, and is set for those that are in.
+    """
+    facts, values, weight, _ = prices
+    qi, subject, sensitive, _, _ = columns
+    k, wanted = need
+    codes, costs, total, members, low, high, distinct = room
+    people = count = 0
+    for q in range(len(low)):
+        low[q] = high[q] = qi[seed[0], q]
+    for s in range(len(distinct)):
+        distinct[s] = 0
+    for slot in seed:
+        people += not is_in(subject, members, count, subject[slot])
+        count_new(sensitive, members, count, slot, distinct)
+        widen(qi, slot, low, high)
+        members[count] = slot
+        count += 1
+    loss = union(facts, values, weight, qi, seed[0], low, high)
+    gather(qi, candidates, left, codes)
+    unions(facts, values, weight, codes, left, low, high, costs, total)
+    while True:
+        seats = max(k - people, 1)
+        lacking = 0
+        for s in range(len(wanted)):
+            lacking = max(lacking, wanted[s] - distinct[s])
+        if people >= k and lacking <= 0:
+            return count, loss
+        if limit < np.inf and within(total, bonus, left, limit) < seats:  # prices only rise while a box widens
+            return 0, loss
+        urgent = lacking > 0 and lacking >= seats
+        scale = log2[count]
+        best, best_score = -1, np.inf
+        for i in range(left):
+            distance = total[i] + (total[i] - loss) * scale
+            if distance - bonus[i] >= best_score or distance > limit:
+                continue
+            slot = candidates[i]
+            if is_in(subject, members, count, subject[slot]):
+                bonus[i] = -np.inf
+            elif not urgent or brings_one(sensitive, members, count, slot, wanted, distinct, seats):
+                best, best_score = i, distance - bonus[i]
+        if best < 0:
+            return 0, loss
+        slot = candidates[best]
+        people += 1
+        count_new(sensitive, members, count, slot, distinct)
+        members[count] = slot
+        count += 1
+        loss = total[best]
+        bonus[best] = -np.inf
+        wider = False
+        for q in range(len(low)):
+            if not low[q] <= codes[q, best] <= high[q]:
+                low[q], high[q] = min(low[q], codes[q, best]), max(high[q], codes[q, best])
+                widen_column(facts, values, weight, q, codes, left, low, high, costs)
+                wider = True
+        if wider:
+            add_columns(costs, left, total)
+
+
+@inner
+def within(total: Floats, bonus: Floats, left: int, limit: float) -> int:
+    """How many candidates are not shut out and cost at most `limit`."""
+    count = 0
+    for i in range(left):
+        count += total[i] <= limit and bonus[i] > -np.inf
+    return count
+
+
 @compiled
 def grow_compiled(
     prices: Prices,
@@ -67,62 +179,10 @@ def grow_compiled(
     limit: float,
     log2: Floats,
 ) -> tuple[Ints, float]:
-    """See `Kernels.grow`.
-
-    Prices only rise while a box widens, so the price a candidate had when last computed is a lower bound: most
-    candidates cost one comparison per step.
-    """
-    facts, values, weight, _ = prices
-    qi, subject, sensitive = columns
-    k, wanted = need
-    members = np.empty(len(seed) + len(candidates), dtype=np.int64)
-    low, high = qi[seed[0]].copy(), qi[seed[0]].copy()
-    distinct = np.zeros(len(wanted), dtype=np.int64)
-    people = 0
-    count = 0
-    for slot in seed:
-        if not is_in(subject, members, count, subject[slot]):
-            people += 1
-        count_new(sensitive, members, count, slot, distinct)
-        widen(qi, slot, low, high)
-        members[count] = slot
-        count += 1
-    loss = union(facts, values, weight, qi, seed[0], low, high)
-    bound = np.empty(len(candidates))
-    unions(facts, values, weight, qi, candidates, low, high, bound)
-    while True:
-        seats = max(k - people, 1)
-        lacking = 0
-        for s in range(len(wanted)):
-            lacking = max(lacking, wanted[s] - distinct[s])
-        if people >= k and lacking <= 0:
-            return members[:count], loss
-        urgent = lacking > 0 and lacking >= seats
-        scale = log2[count]
-        best, best_score, best_price = -1, np.inf, 0.0
-        for i in range(len(candidates)):
-            at_least = max(bound[i], loss)
-            if at_least + (at_least - loss) * scale - bonus[i] >= best_score:
-                continue
-            slot = candidates[i]
-            if is_in(subject, members, count, subject[slot]):
-                bound[i] = np.inf  # never again: this person is in
-                continue
-            if urgent and not brings_one(sensitive, members, count, slot, wanted, distinct, seats):
-                continue
-            bound[i] = union(facts, values, weight, qi, slot, low, high)
-            distance = bound[i] + (bound[i] - loss) * scale
-            if distance <= limit and distance - bonus[i] < best_score:
-                best, best_score, best_price = i, distance - bonus[i], bound[i]
-        if best < 0:
-            return members[:0], loss
-        slot = candidates[best]
-        people += 1
-        count_new(sensitive, members, count, slot, distinct)
-        widen(qi, slot, low, high)
-        members[count] = slot
-        count += 1
-        loss = best_price
+    """See `Kernels.grow`."""
+    room = scratch(columns.qi.shape[1], len(need.values), len(seed) + len(candidates))
+    count, loss = grow_here(prices, columns, seed, candidates, len(candidates), bonus.copy(), need, limit, log2, room)
+    return room.members[:count], loss
 
 
 @inner
@@ -148,15 +208,17 @@ def grow_dense_compiled(
 ) -> tuple[Ints, float]:
     """See `Kernels.grow_dense`."""
     facts, values, weight, _ = prices
-    qi, subject, sensitive = columns
+    qi, subject, sensitive, _, _ = columns
     k, wanted = need
     members = np.empty(1 + len(candidates), dtype=np.int64)
     members[0] = seed
     low, high = qi[seed].copy(), qi[seed].copy()
     distinct = np.minimum(np.ones(len(wanted), dtype=np.int64), wanted)
     people, count, loss = 1, 1, union(facts, values, weight, qi, seed, low, high)
+    codes, costs = np.empty((len(low), len(candidates)), dtype=np.int64), np.empty((len(low), len(candidates)))
     cost, distance = np.empty(len(candidates)), np.empty(len(candidates))
-    unions(facts, values, weight, qi, candidates, low, high, cost)
+    gather(qi, candidates, len(candidates), codes)
+    unions(facts, values, weight, codes, len(candidates), low, high, costs, cost)
     shut = np.zeros(len(candidates), dtype=np.bool_)
     close(subject, candidates, subject[seed], shut)
     while True:
@@ -198,4 +260,4 @@ def grow_dense_compiled(
         if cost[best] > loss:
             loss = cost[best]
             widen(qi, slot, low, high)
-            unions(facts, values, weight, qi, candidates, low, high, cost)
+            unions(facts, values, weight, codes, len(candidates), low, high, costs, cost)

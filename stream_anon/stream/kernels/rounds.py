@@ -7,12 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import HIGHEST, KIND, LINEAR, SIZE, START, TABLE, Prices, compiled, inner, line, price
+from stream_anon.core.kernels import Prices, compiled, inner
 from stream_anon.stream.kernels.boxes import Columns, Need
-from stream_anon.stream.kernels.growth import grow_compiled
+from stream_anon.stream.kernels.growth import Flags, grow_here, scratch
+from stream_anon.stream.kernels.hardness import STEPS, hardness_of
+from stream_anon.stream.kernels.near import alike, key_of, near_rows, rekey
 
-STEPS = 256
-"""Steps in which hardness is counted: finer than it is exact, and whole numbers sum the same in any order."""
+YOUNG, OLD = 0.75, 1.25
+"""How much a row's hardness counts when it has just come and when it is due itself: what is due soon is more urgent."""
 
 
 class Taste(NamedTuple):
@@ -23,151 +25,22 @@ class Taste(NamedTuple):
     opportunity: float
 
 
-YOUNG, OLD = 0.75, 1.25
-"""How much a row's hardness counts when it has just come and when it is due itself: what is due soon is more urgent."""
+class Due(NamedTuple):
+    """When a row is due: after so many arrivals; or, if it has seen `enough` of them, so many seconds before `now`."""
+
+    arrivals: int
+    enough: int
+    seconds: float
+    now: float
 
 
-@inner
-def near_rows(
-    facts: Ints,
-    values: Floats,
-    weight: Floats,
-    order: Ints,
-    qi: Ints,
-    slot: int,
-    queue: Ints,
-    length: int,
-    limit: float,
-    near: Ints,
-    total: Floats,
-) -> int:
-    """Which of the first rows of a queue cost at most `limit` together with one row; how many, in their order.
+class Memory(NamedTuple):
+    """What is known of the past: a ring of the last of `seen` arrivals, and of the losses of `released` groups."""
 
-    Column by column in `order`, dropping rows as soon as they exceed the limit.
-    """
-    for i in range(length):
-        total[i] = 0.0
-    count = keep(facts, values, weight, order[0], qi, slot, queue, length, limit, near, total)
-    for place in range(1, len(order)):
-        count = keep(facts, values, weight, order[place], qi, slot, near, count, limit, near, total)
-    return count
-
-
-@inner
-def keep(
-    facts: Ints,
-    values: Floats,
-    weight: Floats,
-    q: int,
-    qi: Ints,
-    slot: int,
-    rows: Ints,
-    length: int,
-    limit: float,
-    near: Ints,
-    total: Floats,
-) -> int:
-    """One column of `near_rows`: add what it costs, and keep the rows that stay within the limit."""
-    at, share, kept = qi[slot, q], weight[q], 0
-    if facts[q, KIND] == TABLE:  # the table is symmetric: no need to know which is lower
-        row = facts[q, START] + at * facts[q, SIZE]
-        for i in range(length):
-            cost = total[i] + share * values[row + qi[rows[i], q]]
-            near[kept] = rows[i]
-            total[kept] = cost
-            kept += cost <= limit
-    else:
-        for i in range(length):
-            other = qi[rows[i], q]
-            cost = total[i] + share * price(facts, values, q, min(at, other), max(at, other))
-            near[kept] = rows[i]
-            total[kept] = cost
-            kept += cost <= limit
-    return kept
-
-
-@inner
-def hardness_of(
-    facts: Ints,
-    values: Floats,
-    weight: Floats,
-    order: Ints,
-    qi: Ints,
-    slot: int,
-    sample: Ints,
-    known: int,
-    total: Floats,
-    steps: Ints,
-) -> float:
-    """See `Kernels.arrive`. Prices are counted in whole steps, so that the nearest are found without sorting."""
-    for i in range(known):
-        total[i] = 0.0
-    for q in order:
-        at, share = qi[slot, q], weight[q]
-        if facts[q, KIND] == TABLE:  # the table is symmetric: no need to know which is lower
-            row = facts[q, START] + at * facts[q, SIZE]
-            for i in range(known):
-                total[i] += share * values[row + sample[q, i]]
-        elif facts[q, KIND] == LINEAR:
-            slope, highest = values[facts[q, START]], facts[q, HIGHEST]
-            for i in range(known):
-                total[i] += share * line(slope, highest, min(at, sample[q, i]), max(at, sample[q, i]))
-        else:
-            for i in range(known):
-                total[i] += share * price(facts, values, q, min(at, sample[q, i]), max(at, sample[q, i]))
-    for step in range(STEPS + 1):
-        steps[step] = 0
-    for i in range(known):
-        steps[int(max(min(total[i], 1.0), 0.0) * STEPS)] += 1
-    wanted = (known + 3) // 4
-    left, sum_ = wanted, 0
-    for step in range(STEPS + 1):
-        count = min(left, steps[step])
-        sum_ += step * count
-        left -= count
-        if left == 0:
-            break
-    return sum_ / (wanted * STEPS) if wanted else 0.0
-
-
-@compiled
-def arrive_compiled(
-    prices: Prices,
-    columns: Columns,
-    queue: Ints,
-    first: int,
-    sample: Ints,
-    seen: int,
-    hardness: Floats,
-    need: Need,
-    limit: float,
-    log2: Floats,
-) -> tuple[int, Ints]:
-    """See `Kernels.arrive`."""
-    facts, values, weight, least = prices
-    qi = columns.qi
-    near = np.empty(len(queue), dtype=np.int64)
-    total = np.empty(len(queue))
-    order = np.argsort(-weight * least, kind="mergesort")
-    costs = np.empty(sample.shape[1])
-    steps = np.empty(STEPS + 1, dtype=np.int64)
-    for n in range(first, len(queue)):
-        slot = queue[n]
-        known = min(seen, sample.shape[1])
-        hardness[slot] = hardness_of(facts, values, weight, order, qi, slot, sample, known, costs, steps)
-        for q in range(len(weight)):
-            sample[q, seen % sample.shape[1]] = qi[slot, q]
-        seen += 1
-        if limit < 0.0:
-            continue
-        count = near_rows(facts, values, weight, order, qi, slot, queue, n, limit, near, total)
-        if count >= need.k - 1:
-            members, _ = grow_compiled(
-                prices, columns, queue[n : n + 1], near[:count], np.zeros(count), need, limit, log2
-            )
-            if len(members):
-                return n + 1 - first, members
-    return len(queue) - first, near[:0]
+    sample: Ints
+    seen: int
+    losses: Floats
+    released: int
 
 
 @inner
@@ -183,91 +56,117 @@ def limit_of(threshold: float, patience: float, losses: Floats, released: int) -
 
 
 @inner
-def drop(queue: Ints, length: int, gone: Ints) -> int:
-    """Take slots out of a queue, keeping its order; the new length."""
+def is_due(columns: Columns, slot: int, latest: int, due: Due) -> bool:
+    """Whether a row is to be completed, given the number of the latest arrival."""
+    since = latest - columns.serial[slot]
+    return bool(since >= due.arrivals or (since >= due.enough and columns.arrived[slot] + due.seconds <= due.now))
+
+
+@inner
+def welcome(
+    columns: Columns, waiting: Ints, length: int, latest: int, hardness: Floats, opportunity: float, bonus: Floats
+) -> None:
+    """What speaks for each row that waits behind the first as its company: see `TransientClusters`."""
+    serial = columns.serial
+    span = max(latest - serial[waiting[0]], 1)
+    for i in range(1, length):
+        age = (latest - serial[waiting[i]]) / span
+        bonus[i - 1] = opportunity * hardness[waiting[i]] * (YOUNG + (OLD - YOUNG) * age)
+
+
+@inner
+def drop(waiting: Ints, keys: Ints, length: int, gone: Ints, count: int, leaving: Flags) -> int:
+    """Take the first `count` slots of `gone` out of those that wait, keeping their order; the new length."""
+    for i in range(count):
+        leaving[gone[i]] = True
     kept = 0
     for i in range(length):
-        stays = True
-        for slot in gone:
-            stays &= queue[i] != slot
-        queue[kept] = queue[i]
-        kept += stays
+        slot = waiting[i]
+        waiting[kept], keys[kept] = slot, keys[i]
+        kept += not leaving[slot]
+    for i in range(count):
+        leaving[gone[i]] = False
     return kept
 
 
 @compiled
-def rush_compiled(
+def rounds_compiled(
     prices: Prices,
     columns: Columns,
-    serial: Ints,
     queue: Ints,
     first: int,
-    bound: int,
-    sample: Ints,
-    seen: int,
+    latest: int,
+    due: Due,
+    memory: Memory,
     hardness: Floats,
-    losses: Floats,
-    released: int,
     need: Need,
     taste: Taste,
+    one: bool,
     log2: Floats,
 ) -> tuple[int, Ints, Ints, int]:
-    """See `Kernels.rush`."""
+    """See `Kernels.rush`; with `one` it ends at the first cluster that is ready."""
     facts, values, weight, least = prices
-    qi = columns.qi
+    sample, seen, losses, released = memory
+    qi, serial = columns.qi, columns.serial
     order = np.argsort(-weight * least, kind="mergesort")
-    waiting = queue.copy()
-    length = first
-    near, total, bonus = np.empty(len(queue), dtype=np.int64), np.empty(len(queue)), np.empty(len(queue))
-    nothing = np.zeros(len(queue))
+    most = len(queue)
+    waiting, length = queue.copy(), first
+    keys, leaving = np.empty(most, dtype=np.int64), np.zeros(len(qi), dtype=np.bool_)
+    near, total, bonus = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most)
     costs, steps = np.empty(sample.shape[1]), np.empty(STEPS + 1, dtype=np.int64)
-    chosen, sizes = np.empty(len(queue), dtype=np.int64), np.empty(len(queue), dtype=np.int64)
-    filled, groups = 0, 0
-    limit = limit_of(taste.threshold, taste.patience, losses, released)
-    for n in range(first, len(queue)):
-        slot = queue[n]
-        known = min(seen, sample.shape[1])
-        hardness[slot] = hardness_of(facts, values, weight, order, qi, slot, sample, known, costs, steps)
-        for q in range(len(weight)):
-            sample[q, seen % sample.shape[1]] = qi[slot, q]
-        seen += 1
-        placed = False
-        if limit >= 0.0:
-            count = near_rows(facts, values, weight, order, qi, slot, waiting, length, limit, near, total)
-            if count >= need.k - 1:
-                members, loss = grow_compiled(
-                    prices, columns, queue[n : n + 1], near[:count], nothing, need, limit, log2
-                )
-                if len(members):
-                    losses[released % len(losses)] = loss
-                    released += 1
-                    limit = limit_of(taste.threshold, taste.patience, losses, released)
-                    chosen[filled : filled + len(members)] = members
-                    filled += len(members)
-                    sizes[groups] = len(members)
-                    groups += 1
-                    length = drop(waiting, length, members)
-                    placed = True
-        if not placed:
-            waiting[length] = slot
-            length += 1
-        latest = serial[queue[n]]
-        while length and latest - serial[waiting[0]] >= bound:
-            span = max(latest - serial[waiting[0]], 1)
-            for i in range(1, length):
-                age = (latest - serial[waiting[i]]) / span
-                bonus[i] = taste.opportunity * hardness[waiting[i]] * (YOUNG + (OLD - YOUNG) * age)
-            members, loss = grow_compiled(
-                prices, columns, waiting[:1].copy(), waiting[1:length], bonus[1:], need, np.inf, log2
+    chosen, sizes = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    filled = groups = 0
+    room = scratch(qi.shape[1], len(need.values), most)
+    limit, limit_after, same = -1.0, -1, -1
+    n = first
+    while True:
+        if length and is_due(columns, waiting[0], latest, due):
+            welcome(columns, waiting, length, latest, hardness, taste.opportunity, bonus)
+            count, loss = grow_here(
+                prices, columns, waiting[:1].copy(), waiting[1:length], length - 1, bonus, need, np.inf, log2, room
             )
-            if not len(members):
-                return n + 1 - first, chosen[:filled], sizes[:groups], released
-            losses[released % len(losses)] = loss
-            released += 1
-            limit = limit_of(taste.threshold, taste.patience, losses, released)
-            chosen[filled : filled + len(members)] = members
-            filled += len(members)
-            sizes[groups] = -len(members)
-            groups += 1
-            length = drop(waiting, length, members)
-    return len(queue) - first, chosen[:filled], sizes[:groups], released
+            if not count:
+                break
+            sizes[groups] = -count
+        elif n == most:
+            break
+        else:
+            if limit_after != released:
+                limit_after, limit = released, limit_of(taste.threshold, taste.patience, losses, released)
+                needed = alike(facts, weight, least, order, limit)
+                if needed != same:
+                    same = needed
+                    rekey(facts, order, same, qi, waiting, length, keys)
+            slot = queue[n]
+            n += 1
+            latest = serial[slot]
+            known = min(seen, sample.shape[1])
+            hardness[slot] = hardness_of(facts, values, weight, order, qi, slot, sample, known, costs, steps)
+            for q in range(len(weight)):
+                sample[q, seen % sample.shape[1]] = qi[slot, q]
+            seen += 1
+            key = key_of(facts, order, same, qi, slot)
+            count, loss = 0, 0.0
+            if limit >= 0.0:
+                found = near_rows(
+                    facts, values, weight, order, same, qi, slot, key, waiting, keys, length, limit, near, total
+                )
+                if found >= need.k - 1:
+                    bonus[:found] = 0.0
+                    count, loss = grow_here(
+                        prices, columns, queue[n - 1 : n], near, found, bonus, need, limit, log2, room
+                    )
+            if not count:
+                waiting[length], keys[length] = slot, key
+                length += 1
+                continue
+            sizes[groups] = count
+        chosen[filled : filled + count] = room.members[:count]
+        filled += count
+        groups += 1
+        if one:
+            break
+        losses[released % len(losses)] = loss
+        released += 1
+        length = drop(waiting, keys, length, room.members, count, leaving)
+    return n - first, chosen[:filled], sizes[:groups], released

@@ -1,0 +1,53 @@
+"""How hard a row is to place, measured against the last arrivals, compiled."""
+
+from __future__ import annotations
+
+from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.kernels import HIGHEST, KIND, LINEAR, SIZE, START, TABLE, inner, line, price
+
+STEPS = 256
+"""Steps in which hardness is counted: finer than it is exact, and whole numbers sum the same in any order."""
+
+
+@inner
+def hardness_of(
+    facts: Ints,
+    values: Floats,
+    weight: Floats,
+    order: Ints,
+    qi: Ints,
+    slot: int,
+    sample: Ints,
+    known: int,
+    total: Floats,
+    steps: Ints,
+) -> float:
+    """See `Kernels.arrive`. Prices are counted in whole steps, so that the nearest are found without sorting."""
+    for i in range(known):
+        total[i] = 0.0
+    for q in order:
+        at, share = qi[slot, q], weight[q]
+        if facts[q, KIND] == TABLE:  # the table is symmetric: no need to know which is lower
+            row = facts[q, START] + at * facts[q, SIZE]
+            for i in range(known):
+                total[i] += share * values[row + sample[q, i]]
+        elif facts[q, KIND] == LINEAR:
+            slope, highest = values[facts[q, START]], facts[q, HIGHEST]
+            for i in range(known):
+                total[i] += share * line(slope, highest, min(at, sample[q, i]), max(at, sample[q, i]))
+        else:
+            for i in range(known):
+                total[i] += share * price(facts, values, q, min(at, sample[q, i]), max(at, sample[q, i]))
+    for step in range(STEPS + 1):
+        steps[step] = 0
+    for i in range(known):
+        steps[int(max(min(total[i], 1.0), 0.0) * STEPS)] += 1
+    wanted = (known + 3) // 4
+    left, sum_ = wanted, 0
+    for step in range(STEPS + 1):
+        count = min(left, steps[step])
+        sum_ += step * count
+        left -= count
+        if left == 0:
+            break
+    return sum_ / (wanted * STEPS) if wanted else 0.0
