@@ -17,6 +17,27 @@ from test_on_broker import World
 
 from stream_anon.io.broker import free_port
 
+METRICS = {
+    "records_consumed_total",
+    "records_published_total",
+    "records_suppressed_total",
+    "records_rejected_total",
+    "groups_published_total",
+    "record_delay_seconds_bucket",
+    "deadlines_missed_total",
+    "privacy_violations_total",
+    "group_size_records_bucket",
+    "information_loss_ratio_bucket",
+    "buffered_records",
+    "open_clusters",
+    "oldest_record_age_seconds",
+    "stage_duration_seconds_bucket",
+    "consumer_lag_records",
+    "offset_metadata_bytes",
+    "transactions_total",
+    "build_info",
+    "policy_info",
+}
 PROGRAM = [sys.executable, "-m", "stream_anon"]
 
 
@@ -78,7 +99,8 @@ def test_run_publishes_tells_and_stops(world: World, tmp_path: Path) -> None:
             assert time.monotonic() < end
             assert process.poll() is None, log.seek(0) or log.read()
         text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
-        assert "stream_anon_deadlines_missed_total" in text
+        samples = {line.partition("{")[0].partition(" ")[0] for line in text.splitlines() if line[0] != "#"}
+        assert {f"stream_anon_{name}" for name in METRICS} <= samples
         assert 'stream_anon_offset_metadata_bytes{partition="1"}' in text
         assert urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).status == 200
         process.send_signal(signal.SIGTERM)
