@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from zlib import crc32
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka import errors as client_errors
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.structs import MemberState
 
+from stream_anon.io.kafka_batches import send_all
 from stream_anon.io.kafka_options import client_options
 from stream_anon.io.kafka_topics import KafkaTopics
 from stream_anon.io.transport import (
@@ -43,7 +43,6 @@ _PRODUCER = {
     "request_timeout_ms": 10_000,
     "max_block_ms": 20_000,
 }
-_SMALL = 65_536  # bytes of a record whose size the client need not look at
 _STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, before the loop goes on and asks again
 
 
@@ -225,18 +224,8 @@ class KafkaTransport:
 
     def send(self, records: Sequence[Outgoing]) -> None:
         """Send; the answers are looked at before the commit."""
-        send, keep, append = self._producer.send, self._futures.append, self._producer._accumulator.append
         with self._watchdog("send"), _translated():
-            counts = {topic: len(self._producer.partitions_for(topic)) for topic in {r.topic for r in records}}
-            opened: dict[tuple[str, int], TopicPartition] = {}
-            for topic, key, value in records:
-                place = topic, crc32(key) % counts[topic]
-                if place in opened and len(value) < _SMALL:
-                    # What send does besides is the same for each record of a partition, and most of its cost.
-                    keep(append(opened[place], None, key, value, [])[0])
-                else:
-                    keep(send(topic, value=value, key=key, partition=place[1]))
-                    opened[place] = TopicPartition(*place)
+            self._futures += send_all(self._producer, records)
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Under the captured generation; a generation that is over makes the transaction abortable."""
