@@ -96,6 +96,7 @@ class KafkaTransport:
         self._producer_options = {**common, **_PRODUCER, **chosen["producer"], "transactional_id": transactional_id}
         self._producer: Any = None
         self._futures: list[Any] = []
+        self._largest_batch = self._producer_options["batch_size"]  # bytes that each topic written to takes
         self._beside = ThreadPoolExecutor(1, "transaction")
         self._listener = _Assigned()
         logging.getLogger("kafka.coordinator.consumer").addFilter(_quiet)
@@ -203,7 +204,10 @@ class KafkaTransport:
     def facts(self, topic: str) -> TopicFacts:
         """The facts of a topic."""
         with self._watchdog("facts"), _translated():
-            return self._topics.facts(topic)
+            facts = self._topics.facts(topic)
+        if topic != self._topic:
+            self._largest_batch = min(self._largest_batch, facts.max_message_bytes)
+        return facts
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """First and end offsets."""
@@ -258,7 +262,10 @@ class KafkaTransport:
             if old is not None:
                 with contextlib.suppress(client_errors.KafkaError):
                     old.close(timeout=0)
-            producer = KafkaProducer(**self._producer_options)
+            options = dict(self._producer_options)
+            # A batch that a topic does not take is split by the client, which then gives up flushing.
+            options["batch_size"] = min(options["batch_size"], self._largest_batch)
+            producer = KafkaProducer(**options)
             producer.init_transactions()
             self._producer = producer
 
