@@ -89,7 +89,7 @@ class World:
         reader.close()
         return found
 
-    def until(self, condition: Callable[[], bool], *workers: Worker, timeout: float = 30.0) -> None:
+    def until(self, condition: Callable[[], bool], *workers: Worker, timeout: float = 60.0) -> None:
         end = time.monotonic() + timeout
         while not condition():
             assert time.monotonic() < end, "it did not come about"
@@ -98,8 +98,8 @@ class World:
             if not workers:
                 time.sleep(0.05)
 
-    def published(self, count: int, *workers: Worker) -> None:
-        """Step until so many records are visible, and no more come after."""
+    def at_least(self, count: int, *workers: Worker) -> None:
+        """Step until so many records are visible; looking costs more than a step, so it is done now and then."""
         seen = [0.0, 0]
 
         def enough() -> bool:
@@ -108,6 +108,10 @@ class World:
             return seen[1] >= count
 
         self.until(enough, *workers)
+
+    def published(self, count: int, *workers: Worker) -> None:
+        """Step until so many records are visible, and no more come after."""
+        self.at_least(count, *workers)
         for _ in range(10):
             for worker in workers:
                 worker.step()

@@ -212,3 +212,24 @@ def test_the_ledger_on_the_broker_is_sealed_and_ended(world: World) -> None:
     with pytest.raises(LedgerError) as refused:
         other.decode(Committed(world.committed().offset, text), Place(facts.cluster_id, facts.topic_id, 0))
     assert refused.value.code == "unreadable"
+
+
+def test_a_worker_that_joins_late_takes_its_share(world: World) -> None:
+    world.create(2)
+    early = world.worker()
+    for partition in range(2):
+        world.produce(*rows(4, 100 * partition), partition=partition)
+    world.published(6, early)
+    late = world.worker()
+    world.until(lambda: len(early.holdings.partitions) == len(late.holdings.partitions) == 1, early, late)
+    for partition in range(2):
+        world.produce(*rows(2, 100 * partition + 50), partition=partition)
+    world.at_least(9, early, late)
+    early.drain()
+    early._transport.close()
+    world.produce(*rows(3, 300), partition=0)
+    world.at_least(12, late)
+    for level in ("read_committed", "read_uncommitted"):
+        values = [record["v"] for record in world.read(level=level)]
+        assert len(values) == len(set(values)) >= 12
+    assert notes(late).quarantined == {}
