@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from fifo import parts
+from fifo import Fifo, Outcome, Rows, parts
 from memory_world import World, rows
 
 
@@ -29,6 +31,30 @@ def test_nothing_is_suppressed_before_the_partition_is_read_again(world: World) 
     assert not [seen for seen in notes.seen if seen[0] == "suppressed"]
     world.go(worker, rounds=5, seconds=0.0)
     assert not worker.holdings.formed or len(world.out()) == 6
+
+
+def test_a_slow_engine_takes_smaller_bites(world: World) -> None:
+    """Five milliseconds a row under a bound of 3.2 seconds: not more than 40 rows' time in a round, or the least."""
+    bites = []
+
+    class Slow(Fifo):
+        pause = 0.005
+
+        def push(self, rows: Rows, now: float) -> Outcome:
+            bites.append(len(rows))
+            world.now += self.pause * len(rows)
+            return super().push(rows, now)
+
+    world.produce(*rows(3_000))
+    worker = world.worker(core=replace(parts(), engine=lambda: Slow(3, None, b"policy one")), delay=3.2)
+    world.go(worker, rounds=5, seconds=0.0)
+    assert bites[0] == 2_000
+    assert bites[1:] == [100] * (len(bites) - 1)
+    Slow.pause = 0.00001
+    world.go(worker, rounds=5, seconds=0.0)
+    assert max(bites[1:]) > 100, "and larger ones again when it is fast"
+    world.go(worker, rounds=20)
+    assert len(world.out()) == 3_000
 
 
 def test_a_stop_leaves_nothing_announced_and_suppresses_nothing(world: World) -> None:
