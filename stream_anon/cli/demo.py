@@ -117,6 +117,7 @@ def _on_kafka(rate: float, seconds: float, seed: int) -> Iterator[tuple[Performa
     from stream_anon.runtime.demo.kafka_house import KafkaHouse
     from stream_anon.runtime.demo.kafka_stage import KafkaStage
 
+    make_ready(hospital.policy().policy.algorithm)  # the reader counts losses with the same kernels as the worker
     asked = Event()
     with interruptible(asked.set) as interrupt, KafkaHouse(output.say, asked) as house:
         stage = KafkaStage(house, prepare(house.policy)[1], rate, seconds, seed, time.monotonic, asked)
