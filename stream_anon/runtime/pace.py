@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _SHORTEST, _LONGEST = 0.02, 0.25  # seconds between transactions: below, overhead; above, delay nobody needs
+_LEAST = 100  # records of a poll: below, a round costs more than its records
 _MOST_MARGIN = 0.5  # an engine keeps at least half the bound to find company in
 
 
@@ -39,6 +40,33 @@ class Pace:
         self.interval = min(most, max(self._base, 2 * self._usual))
         ticks = int((began - self.last) / self.interval) if self.last > float("-inf") else 0
         self.last = self.last + ticks * self.interval if ticks else began
+
+
+@dataclass(slots=True)
+class Portion:
+    """How many records a poll may bring: `most`, or as many as can be grouped in a sixteenth of the bound.
+
+    While a round is at work nothing is announced or published, so a slow machine must take smaller bites. What a
+    transaction takes does not count: it would not be shorter for fewer records.
+
+    >>> portion = Portion(most=2_000, bound=4.0)
+    >>> portion.done(2_000, 1.0)
+    >>> portion.limit
+    500
+    """
+
+    most: int
+    bound: float | None
+    limit: int = 0
+
+    def __post_init__(self) -> None:
+        self.limit = self.most
+
+    def done(self, records: int, took: float) -> None:
+        """So many records took this long. A few tell nothing: what a round costs in any case would weigh too much."""
+        if records >= min(_LEAST, self.limit) and took > 0:
+            longest = _LONGEST if self.bound is None else self.bound / 16
+            self.limit = min(self.most, max(_LEAST, int(records * longest / took)))
 
 
 def engine_bound(bound: float) -> float:

@@ -20,7 +20,7 @@ from stream_anon.observe.observer import Observer
 from stream_anon.runtime.codec import LIMIT
 from stream_anon.runtime.holdings import Holdings
 from stream_anon.runtime.ownership import Ownership
-from stream_anon.runtime.pace import Pace, engine_bound
+from stream_anon.runtime.pace import Pace, Portion, engine_bound
 from stream_anon.runtime.partition import PER_ROW, rows_of
 from stream_anon.runtime.parts import Formed, Parts
 from stream_anon.runtime.plan import Plan, Planner
@@ -62,6 +62,7 @@ class Worker:
         self.holdings = Holdings(parts, settings, self._observer)
         self.ownership = Ownership(transport, self.holdings, parts, settings, self._observer)
         self._pace = Pace(settings.delay)
+        self._portion = Portion(settings.poll_records, settings.delay)
         writer = secrets.randbits(32) if writer is None else writer
         self._planner = Planner(self.ownership.codec, parts.fingerprint, writer, settings.announce)
         self._stop = False
@@ -98,8 +99,10 @@ class Worker:
         now = self._clock()
         stayed = self._timed("follow", lambda: self.ownership.follow(polled, now))
         begun = self._begin() if self._due() else None
+        began = self._clock()
         self._timed("decode", lambda: self.holdings.take(_of(polled, stayed), now))
         self._timed("tick", lambda: self.holdings.tick(self._clock()))
+        self._portion.done(sum(len(part.offsets) for part in polled.slices), self._clock() - began)
         if begun is not None:
             self._end(begun)
         elif self._due():
@@ -135,7 +138,7 @@ class Worker:
         if self.holdings.unpublished:
             waits.append(self._pace.wait(now))
         began = self._clock()
-        polled = self._transport.poll(min(waits), self._settings.poll_records)
+        polled = self._transport.poll(min(waits), self._portion.limit)
         self._observer.stage("poll", self._clock() - began)
         return polled
 
@@ -287,7 +290,7 @@ class Worker:
         for number, end in polled.ends.items():
             if number in self.holdings.partitions:
                 self._observer.lag(number, max(0, end - self.holdings.partitions[number].position))
-        self._observer.buffered(self.holdings.waiting, self._oldest())
+        self._observer.buffered(self.holdings.waiting, self._oldest(), self.holdings.engines.open_clusters)
         self._observer.alive()
 
     def _oldest(self) -> float:
