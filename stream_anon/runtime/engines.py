@@ -53,7 +53,7 @@ class Engines:
     @property
     def open_clusters(self) -> int:
         """Clusters that rows wait in; an algorithm that forms a group only when it leaves has none."""
-        return sum(getattr(engine, "open_clusters", 0) for engine in self._engines.values())
+        return sum(engine.open_clusters for engine in self._engines.values())
 
     def _of(self, partition: int) -> Engine:
         if partition not in self._engines:

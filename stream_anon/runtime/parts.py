@@ -86,6 +86,10 @@ class Engine(Protocol):
     def next_deadline(self) -> float | None:
         """When `tick` has to be called next."""
 
+    @property
+    def open_clusters(self) -> int:
+        """Clusters that rows wait in."""
+
     def remove(self, ref: Ints) -> Any:
         """Take rows back out; those that are not inside are ignored."""
 

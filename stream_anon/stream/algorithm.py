@@ -31,6 +31,11 @@ class Algorithm(Protocol):
         """The share of the delay bound that a row may use which has seen `since` later arrivals: 1 for all of it."""
         return 1.0
 
+    @property
+    def open_clusters(self) -> int:
+        """Clusters that rows wait in; none, unless the algorithm keeps some."""
+        return 0
+
     def rush(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, list[tuple[Reason, Ints]]] | None:
         """Admit staged rows and complete those that are due, or become so by later arrivals, exactly as if one by one.
 

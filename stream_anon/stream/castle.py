@@ -31,6 +31,11 @@ class Castle(Algorithm):
         self._clusters = Clusters(company.buffer, company.kernels, settings.max_clusters)
         self._recent = RecentLosses(settings.memory)
 
+    @property
+    def open_clusters(self) -> int:
+        """Clusters that rows wait in."""
+        return len(self._clusters)
+
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
         """Each row joins or opens a cluster."""
         for i, slot in enumerate(slots.tolist()):

@@ -45,6 +45,11 @@ class Engine:
     def __len__(self) -> int:
         return len(self._buffer)
 
+    @property
+    def open_clusters(self) -> int:
+        """Clusters that rows wait in, where the algorithm keeps some."""
+        return self._algorithm.open_clusters
+
     def push(self, batch: Batch, now: float) -> Outcome:
         """Take rows in order, one by one; those that find no room are left to the caller."""
         taken, groups, suppressed = 0, [], []

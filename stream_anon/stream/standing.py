@@ -44,6 +44,11 @@ class StandingClusters(Algorithm):
             return self._settings.threshold
         return self._settings.patience * (self._recent.average() or 0.0)
 
+    @property
+    def open_clusters(self) -> int:
+        """Clusters that rows wait in."""
+        return len(self._clusters)
+
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
         """Each row joins or opens a cluster, until one is ready."""
         clusters, company = self._clusters, self._company

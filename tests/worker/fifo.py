@@ -118,6 +118,10 @@ class Fifo:
         rows, self.rows = self.rows, None
         return Outcome(suppressed=rows)
 
+    @property
+    def open_clusters(self) -> int:
+        return 0
+
     def next_deadline(self) -> float | None:
         if self.rows is None or self.delay is None or not len(self.rows):
             return None

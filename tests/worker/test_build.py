@@ -53,8 +53,8 @@ def test_what_cannot_be_repeated_is_refused(tmp_path: Path, changes: dict[str, s
     assert [problem.code for problem in problems(loaded.policy)] == [code]
 
 
-def world(tmp_path: Path, partitions: int = 2) -> tuple[MemoryBroker, Worker, Metrics, list[float]]:
-    loaded, schema = prepare(policy(tmp_path))
+def world(tmp_path: Path, partitions: int = 2, **changes: str) -> tuple[MemoryBroker, Worker, Metrics, list[float]]:
+    loaded, schema = prepare(policy(tmp_path, **changes))
     assert not problems(loaded.policy)
     broker = MemoryBroker("in", partitions=partitions)
     broker.create_topic("out")
@@ -103,3 +103,13 @@ def test_an_idle_topic_meets_its_deadline(tmp_path: Path) -> None:
     assert len(broker.read("out")) >= 4
     assert now[0] <= 2.0
     assert metrics.registry.get_sample_value("stream_anon_deadlines_missed_total") == 0
+
+
+def test_open_clusters_are_told_where_an_algorithm_keeps_some(tmp_path: Path) -> None:
+    broker, worker, metrics, _ = world(tmp_path, algorithm="{name: castle}")
+    for i, age in enumerate((10, 90)):
+        broker.produce("in", 0, json.dumps({"person": f"p{i}", "age": age, "illness": "x", "rid": i}).encode())
+    for _ in range(3):
+        worker.step()
+    assert metrics.registry.get_sample_value("stream_anon_buffered_records") == 2
+    assert metrics.registry.get_sample_value("stream_anon_open_clusters") == 2
