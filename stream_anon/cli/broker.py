@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import need_clients, prepare_for_kafka
+from stream_anon.cli.kafka_part import need_clients, prepare_for_kafka, topics_of
 
 
 def broker(
@@ -33,14 +33,12 @@ def broker(
     """
     need_clients()
     from stream_anon.io.broker import LocalBroker
-    from stream_anon.io.kafka_topics import create_topics
+    from stream_anon.io.topic_setup import create_topics
     from stream_anon.runtime.build import kafka_of
 
     topics: dict[str, int] = {}
     if policy is not None:
-        kafka = kafka_of(prepare_for_kafka(policy)[0].policy)
-        topics = {kafka.input: partitions, kafka.output: partitions}
-        topics |= {kafka.dead_letter: 1} if kafka.dead_letter else {}
+        topics = topics_of(kafka_of(prepare_for_kafka(policy)[0].policy), partitions)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
@@ -48,7 +46,7 @@ def broker(
     local = LocalBroker(folder, port=port)
     try:
         local.start()
-        created = create_topics(local.bootstrap, topics)
+        created = [topic.name for topic in create_topics(local.bootstrap, topics) if topic.created]
         output.say(f"Kafka listens on {local.bootstrap}" + (f"; created {', '.join(created)}" if created else ""))
         output.say(f"next: stream-anon run -p {policy or 'POLICY'} — end with Ctrl-C")
         ended.wait()

@@ -9,6 +9,7 @@ from stream_anon.cli.prepare import prepare
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PolicyError, StreamAnonError
 from stream_anon.policy import LoadedPolicy
+from stream_anon.policy.settings import KafkaSettings
 
 _NEEDED = ("kafka", "cryptography", "prometheus_client")
 
@@ -29,3 +30,9 @@ def need_clients() -> None:
     """Name the command that brings what is missing."""
     if any(find_spec(name) is None for name in _NEEDED):
         raise StreamAnonError("this needs the Kafka client: pip install 'stream-anon[kafka]'")
+
+
+def topics_of(kafka: KafkaSettings, partitions: int) -> dict[str, int]:
+    """The topics a policy names, with their numbers of partitions; dead letters are few."""
+    dead = {kafka.dead_letter: 1} if kafka.dead_letter else {}
+    return {kafka.input: partitions, kafka.output: partitions, **dead}

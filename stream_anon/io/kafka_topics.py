@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
-from kafka.admin import ConfigResource, NewTopic
+from kafka.admin import ConfigResource
 
 from stream_anon.io.transport import Ref, TopicFacts, TransportError
 
@@ -110,13 +110,3 @@ def _stretches(offsets: list[int]) -> list[list[int]]:
         else:
             parts.append([offset])
     return parts
-
-
-def create_topics(bootstrap: str, topics: Mapping[str, int]) -> list[str]:
-    """Create those that are missing, with so many partitions; their names."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    missing = [name for name in topics if name not in set(admin.list_topics())]
-    if missing:
-        admin.create_topics([NewTopic(name, topics[name], 1) for name in missing])
-    admin.close()
-    return missing

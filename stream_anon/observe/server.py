@@ -21,12 +21,17 @@ class StatusServer:
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
+        status = self
+        self._read = threading.Event()
+
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
                 if path == "/metrics":
                     encode, content_type = choose_encoder(self.headers.get("Accept", ""))
+                    read = status._read
                     self._answer(200, encode(registry), content_type)
+                    read.set()
                 elif path in ("/livez", "/readyz"):
                     good = live() if path == "/livez" else live() and ready()
                     self._answer(200 if good else 503, b"ok\n" if good else b"no\n", "text/plain")
@@ -56,6 +61,11 @@ class StatusServer:
         """Begin to answer."""
         self._thread.start()
         return self
+
+    def await_reading(self, timeout: float) -> bool:
+        """Wait until somebody has asked for the metrics as they are now, at most so many seconds."""
+        self._read = threading.Event()
+        return self._read.wait(timeout)
 
     def close(self) -> None:
         """Stop answering."""

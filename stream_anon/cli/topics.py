@@ -1,0 +1,44 @@
+"""`stream-anon topics`: the topics a policy names, created where they are missing; what is there is left as it is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stream_anon.cli import output
+from stream_anon.cli.kafka_part import prepare_for_kafka, topics_of
+
+
+def topics(
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the input and the output.")] = 4,
+    replication: Annotated[int, typer.Option(min=1, help="Copies of each partition; 3 in production.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the topics as JSON on stdout.")] = False,
+) -> None:
+    """Create the input, output and dead-letter topic of a policy, if they are not there; call it as often as you like.
+
+    Refuses an output that is there and compacted: it would keep one record of each group.
+
+    [bold]Examples[/bold]
+
+        stream-anon topics -p policy.yaml
+
+        stream-anon topics -p policy.yaml --partitions 12 --replication 3
+    """
+    loaded, _ = prepare_for_kafka(policy)
+    from stream_anon.io.topic_setup import create_topics
+    from stream_anon.runtime.build import kafka_of
+
+    kafka = kafka_of(loaded.policy)
+    found = create_topics(kafka.bootstrap, topics_of(kafka, partitions), kafka.options, replication)
+    if as_json:
+        output.print_json([asdict(topic) for topic in found])
+    else:
+        for topic in found:
+            done = "created" if topic.created else "there"
+            output.say(f"{done:<9}{topic.name}, {topic.facts.partitions} partition(s), {topic.facts.cleanup_policy}")
+    next(topic for topic in found if topic.name == kafka.output).facts.refuse_compaction(kafka.output)
+    output.say(f"next: stream-anon run -p {policy}")
