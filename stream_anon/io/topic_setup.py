@@ -14,6 +14,7 @@ from stream_anon.io.kafka_options import client_options
 from stream_anon.io.kafka_topics import KafkaTopics
 from stream_anon.io.transport import TopicFacts, TransportError
 
+_FORBIDDEN = (client_errors.TopicAuthorizationFailedError, client_errors.ClusterAuthorizationFailedError)
 _SETTINGS = {"cleanup.policy": "delete"}  # said aloud: a broker's own default may be compaction
 
 
@@ -54,6 +55,6 @@ def _create(admin: KafkaAdminClient, topics: list[NewTopic]) -> None:
 def _remedy(error: client_errors.KafkaError) -> str:
     if isinstance(error, client_errors.InvalidReplicationFactorError):
         return "--replication may not exceed the number of brokers"
-    if isinstance(error, client_errors.AuthorizationFailedError):
+    if isinstance(error, _FORBIDDEN):
         return "allow CREATE and DESCRIBE on the topics, or let an administrator create them"
     return "check address, port and firewall; a wrong SASL password looks the same as no broker"
