@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import need_clients, prepare_for_kafka, topics_of
+from stream_anon.cli.kafka_part import need_broker, prepare_for_kafka, topics_of
 
 
 def broker(
@@ -31,7 +31,7 @@ def broker(
 
         stream-anon broker --port 19092 --folder kafka-data
     """
-    need_clients()
+    need_broker()
     from stream_anon.io.broker import LocalBroker
     from stream_anon.io.topic_setup import create_topics
     from stream_anon.runtime.build import kafka_of

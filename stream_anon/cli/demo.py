@@ -1,9 +1,12 @@
-"""`stream-anon demo`: a made-up stream, anonymized before one's eyes and audited at the end. Needs no Kafka."""
+"""`stream-anon demo`: a made-up stream, anonymized before one's eyes and audited at the end; Kafka only if asked."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from stream_anon.cli import output
-from stream_anon.cli.interrupt import interruptible
+from stream_anon.cli.interrupt import Interrupt, interruptible
+from stream_anon.cli.kafka_part import need_broker
 from stream_anon.cli.live import Picture, Plain
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
@@ -19,6 +23,7 @@ from stream_anon.cli.starter import save
 from stream_anon.core.kernels import COMPILED
 from stream_anon.core.schema import Schema
 from stream_anon.runtime import demo as hospital
+from stream_anon.runtime.demo.performance import Performance
 from stream_anon.runtime.demo.stage import Stage
 from stream_anon.runtime.demo.witness import IN_TIME, Check
 
@@ -48,6 +53,9 @@ def demo(
             "--save", help="Write the policy and 1,000 records into this folder, and leave.", show_default=False
         ),
     ] = None,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="On a real Kafka, started here: a producer, a worker process, a reader.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """Watch a made-up stream of hospital admissions being anonymized, and see whether every promise was kept.
@@ -61,29 +69,59 @@ def demo(
 
         stream-anon demo --seconds 60 --rate 10000 --json
 
+        stream-anon demo --kafka
+
         stream-anon demo --save hospital
     """
     if into is not None:
         save(into, seed)
         return
-    schema = prepare(policy)[1] if policy else Schema.compile(hospital.policy())
+    if kafka and policy is not None:
+        raise typer.BadParameter(
+            f"the demo's own only: for yours, stream-anon broker -p {policy}", param_hint="--policy"
+        )
     rate = rate or (RATE if COMPILED else RATE_WITHOUT_NUMBA)
-    stage = Stage(schema, rate, seconds, seed, time.monotonic)
-    make_ready(schema.policy.algorithm)
     console = output.talk()
-    console.print(Text(_opening(schema), style="bold"))
-    with interruptible(stage.stop) as interrupt, _view(console) as view:
-        stage.run(time.sleep, view)
-    tally = stage.pipeline.tally
-    checks = list(stage.witness.checks(tally.suppressed + tally.rejected.total()))
+    with _on_kafka(rate, seconds, seed) if kafka else _here(policy, rate, seconds, seed) as (stage, interrupt):
+        console.print(Text(_opening(stage.schema), style="bold"))
+        with _view(console) as view:
+            stage.run(time.sleep, view)
+    if interrupt.signal is not None and not stage.witness.received:
+        interrupt.leave()
+        return
+    checks = stage.checks()
     ok = all(check.ok for check in checks)
     if as_json:
         output.print_json(_result(stage, checks, interrupted=interrupt.signal is not None))
     _summary(console, stage, checks)
-    console.print(Text(_closing(checks, rate, policy), style="bold green" if ok else "bold red"))
+    console.print(Text(_closing(checks, rate, policy, kafka), style="bold green" if ok else "bold red"))
     if not ok:
         raise typer.Exit(1)
     interrupt.leave()
+
+
+@contextmanager
+def _here(policy: Path | None, rate: float, seconds: float, seed: int) -> Iterator[tuple[Performance, Interrupt]]:
+    """In this process."""
+    schema = prepare(policy)[1] if policy else Schema.compile(hospital.policy())
+    stage = Stage(schema, rate, seconds, seed, time.monotonic)
+    make_ready(schema.policy.algorithm)
+    with interruptible(stage.stop) as interrupt:
+        yield stage, interrupt
+
+
+@contextmanager
+def _on_kafka(rate: float, seconds: float, seed: int) -> Iterator[tuple[Performance, Interrupt]]:
+    """With a broker and a worker of its own, which end with it."""
+    need_broker()
+    from stream_anon.runtime.demo.kafka_house import KafkaHouse
+    from stream_anon.runtime.demo.kafka_stage import KafkaStage
+
+    asked = Event()
+    with interruptible(asked.set) as interrupt, KafkaHouse(output.say, asked) as house:
+        stage = KafkaStage(house, prepare(house.policy)[1], rate, seconds, seed, time.monotonic, asked)
+        with closing(stage):
+            yield stage, interrupt
 
 
 def _view(console: Console) -> Picture | Plain:
@@ -100,11 +138,11 @@ def _opening(schema: Schema) -> str:
     return f"policy {schema.policy.name}: {', '.join(models)}"
 
 
-def _summary(console: Console, stage: Stage, checks: list[Check]) -> None:
+def _summary(console: Console, stage: Performance, checks: list[Check]) -> None:
     for check in checks:
         verdict = ("ok", "bold green") if check.ok else ("FAILED", "bold red")
         console.print(Text.assemble(verdict, " " * (8 - len(verdict[0])), f"{check.name:<36}{check.found}"))
-    tally = stage.pipeline.tally
+    tally = stage.tally
     losses = ", ".join(f"{name} {loss:.3f}" for name, loss in tally.losses.items())
     console.print(f"        {'information lost':<36}{tally.loss:.3f} of 1")
     console.print(f"          {losses}")
@@ -112,21 +150,24 @@ def _summary(console: Console, stage: Stage, checks: list[Check]) -> None:
         console.print(f"        judged by the gate alone            {', '.join(stage.witness.unchecked)}")
 
 
-def _closing(checks: list[Check], rate: float, policy: Path | None) -> str:
+def _closing(checks: list[Check], rate: float, policy: Path | None, kafka: bool) -> str:
     broken = [check.name for check in checks if not check.ok]
     if broken == [IN_TIME]:
         return (
-            f"too slow: this machine is too busy for this rate — next: stream-anon demo --rate {max(rate / 4, 1):.0f}"
+            "too slow: this machine is too busy for this rate — next: stream-anon demo "
+            f"{'--kafka ' if kafka else ''}--rate {max(rate / 4, 1):.0f}"
         )
     if broken:
         return "a promise was broken: this is a defect of stream-anon, please report it with this summary"
+    if kafka:
+        return "every promise kept — next: give your policy a `kafka` part, then stream-anon broker -p POLICY"
     if policy:
         return f"every promise kept — next: stream-anon pipe -p {policy} < RECORDS"
     return "every promise kept — next: stream-anon demo --save hospital"
 
 
-def _result(stage: Stage, checks: list[Check], interrupted: bool) -> dict[str, Any]:
-    witness, tally = stage.witness, stage.pipeline.tally
+def _result(stage: Performance, checks: list[Check], interrupted: bool) -> dict[str, Any]:
+    witness, tally = stage.witness, stage.tally
     return {
         "ok": all(check.ok for check in checks),
         "interrupted": interrupted,
@@ -145,7 +186,7 @@ def _result(stage: Stage, checks: list[Check], interrupted: bool) -> dict[str, A
             "p50": round(tally.delays.quantile(0.5), 4),
             "p99": round(tally.delays.quantile(0.99), 4),
             "max": round(witness.longest, 4),
-            "bound": stage.pipeline.bound,
+            "bound": stage.bound,
         },
         "loss": round(tally.loss, 5),
         "loss_per_attribute": {name: round(loss, 5) for name, loss in tally.losses.items()},

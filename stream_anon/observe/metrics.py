@@ -11,12 +11,14 @@ import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
 from stream_anon import __version__
+from stream_anon.core.group import Reason
 from stream_anon.observe.observer import Floats, Observer
 
 _SHARES = (0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.25, 2.0)
 """Bucket borders of the delay, as shares of the bound: what matters is how near it comes."""
 
 _SIZES = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
+_WITHDRAWN = ("policy_changed", "member_missing", "digest_differs", "member_rejected", "model_fails")
 _LOSSES = tuple(i / 10 for i in range(1, 11))
 
 
@@ -52,6 +54,7 @@ class Metrics(Observer):
         self._size = histogram("group_size_records", "Rows in a group", _SIZES)
         self._loss = histogram("information_loss_ratio", "Share of information lost", _LOSSES, "attribute")
         self._buffered = gauge("buffered_records", "Rows that wait")
+        self._clusters = gauge("open_clusters", "Clusters that rows wait in, where the algorithm keeps any")
         self._oldest = gauge("oldest_record_age_seconds", "Age of the row that waits longest")
         self._stage = histogram(
             "stage_duration_seconds", "Time in a step of the loop", (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3), "stage"
@@ -62,8 +65,14 @@ class Metrics(Observer):
         self._assigned = gauge("partitions_assigned", "Partitions worked on")
         self._quarantined = gauge("partitions_quarantined", "Partitions not touched, by reason", "code")
         self._codes: set[str] = set()
-        for result in ("committed", "aborted", "unknown"):
-            self._transactions.labels(result)
+        for metric, values in (
+            (self._transactions, ("committed", "aborted", "unknown")),
+            (self._suppressed, ("deadline", "ledger_full", "retention")),
+            (self._withdrawn, _WITHDRAWN),
+            (self._groups, (Reason.READY, Reason.DEADLINE, Reason.FLUSH, "replayed")),
+        ):
+            for value in values:
+                metric.labels(value)
         Info("stream_anon_build", "The program", registry=registry).info({"version": __version__})
         Info("stream_anon_policy", "The policy", registry=registry).info(
             {"name": policy, "fingerprint": fingerprint[:12]}
@@ -123,9 +132,10 @@ class Metrics(Observer):
         """Set."""
         self._lag.labels(str(partition)).set(records)
 
-    def buffered(self, rows: int, oldest: float) -> None:
+    def buffered(self, rows: int, oldest: float, clusters: int) -> None:
         """Set."""
         self._buffered.set(rows)
+        self._clusters.set(clusters)
         self._oldest.set(oldest)
 
     def assigned(self, partitions: int, quarantined: dict[int, str]) -> None:

@@ -50,8 +50,8 @@ class Observer:
     def lag(self, partition: int, records: int) -> None:
         """Records of a partition not read yet."""
 
-    def buffered(self, rows: int, oldest: float) -> None:
-        """Rows that wait, and the age of the oldest in seconds."""
+    def buffered(self, rows: int, oldest: float, clusters: int) -> None:
+        """Rows that wait, the age of the oldest in seconds, and the clusters of algorithms that keep some."""
 
     def assigned(self, partitions: int, quarantined: dict[int, str]) -> None:
         """What this worker owns, and what it refuses to touch and why."""

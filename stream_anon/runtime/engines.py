@@ -50,6 +50,11 @@ class Engines:
         due = [d for d in (engine.next_deadline() for engine in self._engines.values()) if d is not None]
         return min(due, default=None)
 
+    @property
+    def open_clusters(self) -> int:
+        """Clusters that rows wait in; an algorithm that forms a group only when it leaves has none."""
+        return sum(getattr(engine, "open_clusters", 0) for engine in self._engines.values())
+
     def _of(self, partition: int) -> Engine:
         if partition not in self._engines:
             self._engines[partition] = self._make()

@@ -291,7 +291,7 @@ class Worker:
         for number, end in {**polled.ends, **self._ends_of_paused()}.items():
             if number in self.holdings.partitions:
                 self._observer.lag(number, max(0, end - self.holdings.partitions[number].position))
-        self._observer.buffered(self.holdings.waiting, self._oldest())
+        self._observer.buffered(self.holdings.waiting, self._oldest(), self.holdings.engines.open_clusters)
         self._observer.alive()
 
     def _ends_of_paused(self) -> dict[int, int]:

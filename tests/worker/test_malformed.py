@@ -5,11 +5,16 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 from pathlib import Path
 
+from broker_world import World, policy_on
+from kafka import KafkaConsumer, TopicPartition
 from test_build import world
 
+from stream_anon.cli.prepare import prepare
 from stream_anon.observe.logs import log_to
+from stream_anon.runtime.build import parts_of
 
 MARK = "PLANTED"
 GOOD = {"person": "p", "age": 30, "illness": "flu", "rid": 1}
@@ -54,3 +59,33 @@ def test_a_hundred_thousand_malformed_records(tmp_path: Path) -> None:
     text = told.getvalue() + "".join(json.dumps(letter) for letter in letters) + str(list(metrics.registry.collect()))
     assert MARK not in text
     assert broker.read("out", committed_only=False) == []
+
+
+def test_malformed_records_on_a_real_broker(bootstrap: str, name: str, tmp_path: Path) -> None:
+    """STREAM_ANON_MALFORMED=100000 makes it as many as in memory; each kind comes on each partition by default."""
+    count = int(os.environ.get("STREAM_ANON_MALFORMED", "15000"))
+    on = World(bootstrap, name).create(4)
+    root = logging.getLogger()
+    before, told = (root.handlers, root.level), io.StringIO()
+    log_to(told, logging.DEBUG)
+    try:
+        for i in range(count):
+            value = KINDS[i % len(KINDS)]
+            on.producer.send(on.input, value=value, key=MARK.encode(), headers=[("h", MARK.encode())], partition=i % 4)
+        on.producer.flush()
+        _, schema = prepare(policy_on(on, tmp_path))
+        worker = on.worker(parts_of(schema), delay=2.0)
+        dead = TopicPartition(on.dead, 0)
+        reader = KafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed")
+        on.until(lambda: reader.end_offsets([dead])[dead] > count, worker, timeout=200)  # and a marker
+        on.until(lambda: not worker.holdings.unpublished, worker)
+        reader.close()
+        letters = on.records(on.dead, "read_uncommitted")
+        assert on.records(level="read_uncommitted") == []
+    finally:
+        root.handlers, root.level = before
+        on.close()
+    places = {(letter["partition"], letter["offset"]) for letter in (json.loads(value) for _, value in letters)}
+    assert len(places) == len(letters) == count
+    assert MARK not in told.getvalue()
+    assert not [value for _, value in letters if MARK.encode() in value]

@@ -8,6 +8,7 @@ import logging
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,6 +51,23 @@ def test_the_status_port() -> None:
             assert name in text
     finally:
         server.close()
+
+
+def test_every_metric_is_documented() -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "kafka.md").read_text().split("## Metrics to watch")[1]
+    for metric in Metrics("trial", "abcdef", 2.0, ["age"]).registry.collect():
+        name = metric.name.removeprefix("stream_anon_")
+        name += {"counter": "_total", "info": "_info"}.get(metric.type, "")
+        assert f"`{name}" in documented, name
+
+
+def test_what_waits_is_told() -> None:
+    metrics = Metrics("trial", "abcdef", 2.0, ["age"])
+    metrics.buffered(7, 1.5, 3)
+    value = metrics.registry.get_sample_value
+    assert value("stream_anon_buffered_records") == 7
+    assert value("stream_anon_oldest_record_age_seconds") == 1.5
+    assert value("stream_anon_open_clusters") == 3
 
 
 def test_many_observations_at_once_are_as_one_by_one() -> None:

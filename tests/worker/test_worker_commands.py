@@ -12,11 +12,31 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_build import POLICY
-from test_on_broker import World
+from broker_world import World, policy_on
 
 from stream_anon.io.broker import free_port
 
+METRICS = {
+    "records_consumed_total",
+    "records_published_total",
+    "records_suppressed_total",
+    "records_rejected_total",
+    "groups_published_total",
+    "record_delay_seconds_bucket",
+    "deadlines_missed_total",
+    "privacy_violations_total",
+    "group_size_records_bucket",
+    "information_loss_ratio_bucket",
+    "buffered_records",
+    "open_clusters",
+    "oldest_record_age_seconds",
+    "stage_duration_seconds_bucket",
+    "consumer_lag_records",
+    "offset_metadata_bytes",
+    "transactions_total",
+    "build_info",
+    "policy_info",
+}
 PROGRAM = [sys.executable, "-m", "stream_anon"]
 
 
@@ -27,14 +47,6 @@ def world(bootstrap: str, name: str) -> Iterator[World]:
     made.close()
 
 
-def policy(world: World, folder: Path) -> Path:
-    text = POLICY.replace("localhost:1", world.bootstrap).replace("group: g", f"group: {world.name}")
-    text = text.replace("input: in", f"input: {world.input}").replace("output: out", f"output: {world.output}")
-    file = folder / "policy.yaml"
-    file.write_text(text.replace("dead_letter: dead", f"dead_letter: {world.dead}"))
-    return file
-
-
 def doctor(file: Path) -> dict[str, dict[str, object]]:
     done = subprocess.run(
         [*PROGRAM, "doctor", "-p", str(file), "--json"], capture_output=True, text=True, timeout=90, check=False
@@ -43,7 +55,7 @@ def doctor(file: Path) -> dict[str, dict[str, object]]:
 
 
 def test_doctor_names_what_is_missing(world: World, tmp_path: Path) -> None:
-    file = policy(world, tmp_path)
+    file = policy_on(world, tmp_path)
     found = doctor(file)
     assert found["broker"]["good"]
     assert not found["output topic"]["good"]
@@ -55,7 +67,7 @@ def test_doctor_names_what_is_missing(world: World, tmp_path: Path) -> None:
 
 
 def test_doctor_without_a_broker(world: World, tmp_path: Path) -> None:
-    file = policy(world, tmp_path)
+    file = policy_on(world, tmp_path)
     file.write_text(file.read_text().replace(world.bootstrap, f"127.0.0.1:{free_port()}"))
     found = doctor(file)
     assert list(found) == ["broker"]
@@ -65,7 +77,7 @@ def test_doctor_without_a_broker(world: World, tmp_path: Path) -> None:
 def test_run_publishes_tells_and_stops(world: World, tmp_path: Path) -> None:
     world.create(2)
     port = free_port()
-    command = [*PROGRAM, "run", "-p", str(policy(world, tmp_path)), "--status-port", str(port)]
+    command = [*PROGRAM, "run", "-p", str(policy_on(world, tmp_path)), "--status-port", str(port)]
     log = (tmp_path / "log").open("w+")
     process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
@@ -78,7 +90,8 @@ def test_run_publishes_tells_and_stops(world: World, tmp_path: Path) -> None:
             assert time.monotonic() < end
             assert process.poll() is None, log.seek(0) or log.read()
         text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5).read().decode()
-        assert "stream_anon_deadlines_missed_total" in text
+        samples = {line.partition("{")[0].partition(" ")[0] for line in text.splitlines() if line[0] != "#"}
+        assert {f"stream_anon_{name}" for name in METRICS} <= samples
         assert 'stream_anon_offset_metadata_bytes{partition="1"}' in text
         assert urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).status == 200
         process.send_signal(signal.SIGTERM)

@@ -1,0 +1,85 @@
+"""A partition whose ledger cannot be trusted is left alone; one that is proved new is begun."""
+
+from __future__ import annotations
+
+import pytest
+from fifo import parts
+from memory_world import World, publish_and_leave, rows
+
+from stream_anon.io.transport import Committed
+from stream_anon.runtime.parts import Parts
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_wiped_metadata_is_a_quarantine(world: World) -> None:
+    publish_and_leave(world)
+    world.broker.committed[0] = Committed(0, "")
+    worker = world.worker("x")
+    notes = world.go(worker)
+    assert notes.quarantined == {0: "empty"}
+    assert not worker.ready
+    assert len(world.out()) == 3
+
+
+def test_a_reset_offset_is_a_quarantine(world: World) -> None:
+    publish_and_leave(world)
+    world.broker.committed[0] = Committed(0, world.broker.committed[0].metadata)
+    assert world.go(world.worker("x")).quarantined == {0: "moved"}
+
+
+def test_a_topic_made_anew_is_a_quarantine(world: World) -> None:
+    publish_and_leave(world)
+    world.broker.create_topic("in", 1)
+    world.produce(*rows(9))
+    assert world.go(world.worker("x")).quarantined == {0: "misplaced"}
+    assert len(world.out()) == 3
+
+
+def test_another_secret_is_a_quarantine(world: World) -> None:
+    publish_and_leave(world)
+    one = parts()
+    other = Parts(one.encode, one.engine, one.release, one.fingerprint, b"another secret")
+    assert world.go(world.worker("x", other)).quarantined == {0: "unreadable"}
+
+
+@pytest.mark.parametrize(("start", "published"), [(None, 3), ("earliest", 6), ("latest", 3)])
+def test_expired_offsets_are_not_read_again_unless_told(world: World, start: str | None, published: int) -> None:
+    publish_and_leave(world)
+    world.broker.committed.clear()
+    notes = world.go(world.worker("x", start=start))
+    assert notes.quarantined == ({} if start else {0: "unproved"})
+    assert len(world.out()) == published
+
+
+def test_a_partition_added_later_is_read_from_its_beginning() -> None:
+    world = World(partitions=2)
+    world.produce(*rows(3))
+    worker = world.worker()
+    world.go(worker, rounds=30)
+    assert worker.ownership.known == 2
+    world.broker.add_partition("in")
+    world.produce(*[f"new{i}".encode() for i in range(3)], partition=2)
+    world.broker.rebalance()
+    notes = world.go(worker)
+    assert notes.quarantined == {}
+    assert len(world.out()) == 6
+
+
+def test_one_expired_partition_among_others_is_a_quarantine() -> None:
+    world = World(partitions=2)
+    world.produce(*rows(3))
+    world.produce(*rows(3), partition=1)
+    world.go(world.worker(), rounds=30)
+    world.broker.leave("w")
+    del world.broker.committed[1]
+    assert world.go(world.worker("x")).quarantined == {1: "unproved"}
+
+
+def test_a_log_shorter_than_the_committed_offset_is_a_quarantine(world: World) -> None:
+    publish_and_leave(world)
+    del world.broker.topics["in"][0].entries[2:]
+    assert world.go(world.worker("x")).quarantined == {0: "beyond"}

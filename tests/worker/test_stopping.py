@@ -1,0 +1,61 @@
+"""Deadlines, and an orderly end: what is suppressed, what is left to the successor."""
+
+from __future__ import annotations
+
+import pytest
+from fifo import parts
+from memory_world import World, rows
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_rows_without_company_are_suppressed_at_the_deadline(world: World) -> None:
+    world.produce(*rows(2))
+    notes = world.go(world.worker(core=parts(delay=1.0)), rounds=12)
+    assert ("suppressed", "deadline", 2) in notes.seen
+    assert world.broker.committed[0].offset == 2
+
+
+def test_nothing_is_suppressed_before_the_partition_is_read_again(world: World) -> None:
+    world.produce(*rows(5))
+    world.go(world.worker(core=parts(k=6)))
+    world.broker.leave("w")
+    world.produce(b"last")
+    worker = world.worker("x", parts(k=6, delay=0.1), poll_records=1)
+    notes = world.go(worker, rounds=5, seconds=1.0)
+    assert not [seen for seen in notes.seen if seen[0] == "suppressed"]
+    world.go(worker, rounds=5, seconds=0.0)
+    assert not worker.holdings.formed or len(world.out()) == 6
+
+
+def test_a_stop_leaves_nothing_announced_and_suppresses_nothing(world: World) -> None:
+    world.produce(*rows(5))
+    worker = world.worker()
+    world.go(worker, rounds=2)
+    worker.drain()
+    worker._transport.close()
+    assert len(world.out()) == 3
+    assert world.broker.committed[0].offset == 3
+    world.produce(b"one more")
+    world.go(world.worker("x"))
+    assert len(world.out()) == 6
+
+
+def test_a_stop_without_time_still_leaves_nothing_announced(world: World) -> None:
+    world.produce(*rows(9))
+    worker = world.worker(drain_seconds=0.0)
+    announced = worker.holdings.partitions
+    while not any(partition.announced for partition in announced.values()):
+        worker.step()
+        world.now += 0.3
+    world.produce(*rows(3))
+    worker.step()
+    worker.drain()
+    assert not any(partition.announced for partition in announced.values())
+    assert len(world.out()) in (9, 12)
+    worker._transport.close()
+    world.go(world.worker("x"))
+    assert len(world.out()) == 12
