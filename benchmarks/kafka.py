@@ -236,7 +236,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     from stream_anon.io.broker import LocalBroker
-    from stream_anon.io.topic_setup import create_topics
+    from stream_anon.io.kafka_topics import create_topics
 
     broker = None if os.environ.get("KAFKA_BOOTSTRAP") else LocalBroker().start()
     bootstrap = os.environ.get("KAFKA_BOOTSTRAP") or broker.bootstrap  # type: ignore[union-attr]

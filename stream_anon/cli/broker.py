@@ -33,7 +33,7 @@ def broker(
     """
     need_broker()
     from stream_anon.io.broker import LocalBroker
-    from stream_anon.io.topic_setup import create_topics
+    from stream_anon.io.kafka_topics import create_topics
     from stream_anon.runtime.build import kafka_of
 
     topics: dict[str, int] = {}
@@ -46,7 +46,7 @@ def broker(
     local = LocalBroker(folder, port=port)
     try:
         local.start()
-        created = [topic.name for topic in create_topics(local.bootstrap, topics) if topic.created]
+        created = create_topics(local.bootstrap, topics)
         output.say(f"Kafka listens on {local.bootstrap}" + (f"; created {', '.join(created)}" if created else ""))
         output.say(f"next: stream-anon run -p {policy or 'POLICY'} — end with Ctrl-C")
         ended.wait()

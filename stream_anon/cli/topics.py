@@ -29,16 +29,20 @@ def topics(
         stream-anon topics -p policy.yaml --partitions 12 --replication 3
     """
     loaded, _ = prepare_for_kafka(policy)
-    from stream_anon.io.topic_setup import create_topics
+    from stream_anon.io.kafka_options import client_options
+    from stream_anon.io.kafka_topics import KafkaTopics, create_topics
     from stream_anon.runtime.build import kafka_of
 
     kafka = kafka_of(loaded.policy)
-    found = create_topics(kafka.bootstrap, topics_of(kafka, partitions), kafka.options, replication)
+    wanted = topics_of(kafka, partitions)
+    created = create_topics(kafka.bootstrap, wanted, kafka.options, replication)
+    broker = KafkaTopics({"bootstrap_servers": kafka.bootstrap, **client_options(kafka.options)["admin"]}, {}, "")
+    facts = {topic: broker.facts(topic) for topic in wanted}
+    broker.close()
     if as_json:
-        output.print_json([asdict(topic) for topic in found])
-    else:
-        for topic in found:
-            done = "created" if topic.created else "there"
-            output.say(f"{done:<9}{topic.name}, {topic.facts.partitions} partition(s), {topic.facts.cleanup_policy}")
-    next(topic for topic in found if topic.name == kafka.output).facts.refuse_compaction(kafka.output)
+        output.print_json([{"topic": t, "created": t in created, **asdict(fact)} for t, fact in facts.items()])
+    for topic, fact in facts.items():
+        done = "created" if topic in created else "there"
+        output.say(f"{done:<9}{topic}, {fact.partitions} partition(s), {fact.cleanup_policy}")
+    facts[kafka.output].refuse_compaction(kafka.output)
     output.say(f"next: stream-anon run -p {policy}")

@@ -16,7 +16,7 @@ from faults import HOLD, Fault, Slow, Trickle, one_person, partly_broken, people
 from monitoring import ROOT, RULES, Prometheus, tool, wait_for, yaml
 
 from stream_anon.io.broker import free_port
-from stream_anon.io.topic_setup import create_topics
+from stream_anon.io.kafka_topics import create_topics
 
 BOARD = json.loads((ROOT / "deploy/grafana/stream-anon.json").read_text())
 PANELS = [
