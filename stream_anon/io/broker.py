@@ -46,9 +46,7 @@ _SASL = """\
 sasl.enabled.mechanisms=SCRAM-SHA-256,PLAIN
 listener.name.sasl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
-user_{user}="{password}" user_{stranger}="{password}";
-authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
-super.users=User:ANONYMOUS;User:{user}
+user_{user}="{password}";
 ssl.keystore.location={folder}/broker.p12
 ssl.keystore.type=PKCS12
 ssl.keystore.password={password}
@@ -62,8 +60,7 @@ class BrokerError(StreamAnonError):
 class LocalBroker:
     """One Kafka node with transactions, on free ports of the loopback, in a folder of its own.
 
-    With `sasl` there is a second listener, SASL over TLS; its user, password and certificate are attributes. Its
-    `stranger`, who has the same password and comes by PLAIN, may do only what an ACL allows.
+    With `sasl` there is a second listener, SASL over TLS; its user, password and certificate are attributes.
     """
 
     def __init__(self, folder: Path | None = None, *, sasl: bool = False, port: int | None = None) -> None:
@@ -71,7 +68,7 @@ class LocalBroker:
         self.folder = Path(folder or tempfile.mkdtemp(prefix="stream-anon-kafka-"))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = port or free_port()
-        self.user, self.stranger, self.password = "app", "stranger", secrets.token_hex(12)
+        self.user, self.password = "app", secrets.token_hex(12)
         self.certificate = self.folder / "ca.pem"
         self.sasl_port = free_port() if sasl else 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -149,8 +146,7 @@ class LocalBroker:
         listener = f",SASL://localhost:{self.sasl_port}" if self.sasl_port else ""
         text = _PROPERTIES.format(port=self.port, controller=free_port(), folder=self.folder, sasl_listener=listener)
         if self.sasl_port:
-            names = {"user": self.user, "stranger": self.stranger, "password": self.password}
-            text += _SASL.format(folder=self.folder, **names)
+            text += _SASL.format(folder=self.folder, password=self.password, user=self.user)
             store, certificate = self_signed_store("localhost", self.password)
             (self.folder / "broker.p12").write_bytes(store)
             self.certificate.write_bytes(certificate)

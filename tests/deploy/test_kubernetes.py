@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ API = "1.30"
 COMPOSE = yaml(ROOT / "docker-compose.yml")["services"]
 
 
+@cache
 def built(overlay: str) -> list[dict[str, Any]]:
     """As kustomize builds it; where kubectl is not installed, the files it would build from."""
     if shutil.which("kubectl"):
