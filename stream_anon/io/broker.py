@@ -50,6 +50,8 @@ user_{user}="{password}";
 ssl.keystore.location={folder}/broker.p12
 ssl.keystore.type=PKCS12
 ssl.keystore.password={password}
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS;User:{user}
 """
 
 
@@ -60,7 +62,8 @@ class BrokerError(StreamAnonError):
 class LocalBroker:
     """One Kafka node with transactions, on free ports of the loopback, in a folder of its own.
 
-    With `sasl` there is a second listener, SASL over TLS; its user, password and certificate are attributes.
+    With `sasl` there is a second listener, SASL over TLS; its certificate, its user, who may do everything, its guest,
+    who may do what access lists allow, and the password of both are attributes.
     """
 
     def __init__(self, folder: Path | None = None, *, sasl: bool = False, port: int | None = None) -> None:
@@ -68,7 +71,7 @@ class LocalBroker:
         self.folder = Path(folder or tempfile.mkdtemp(prefix="stream-anon-kafka-"))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = port or free_port()
-        self.user, self.password = "app", secrets.token_hex(12)
+        self.user, self.guest, self.password = "app", "guest", secrets.token_hex(12)
         self.certificate = self.folder / "ca.pem"
         self.sasl_port = free_port() if sasl else 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -158,7 +161,8 @@ class LocalBroker:
         command = [self._java, "-cp", self._classpath, "kafka.tools.StorageTool", "format", "-t", cluster]
         command += ["-c", str(self.folder / "server.properties")]
         if self.sasl_port:
-            command += ["--add-scram", f"SCRAM-SHA-256=[name={self.user},password={self.password}]"]
+            for name in (self.user, self.guest):
+                command += ["--add-scram", f"SCRAM-SHA-256=[name={name},password={self.password}]"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             raise BrokerError(f"the broker's storage could not be formatted: {done.stderr.strip()[-300:]}")

@@ -13,7 +13,7 @@ from kafka.admin import ConfigResource
 
 from stream_anon.io.kafka_options import client_options
 from stream_anon.io.kafka_topics import KafkaTopics
-from stream_anon.io.transport import TransportError
+from stream_anon.io.transport import NotAllowedError, TransportError
 
 _METADATA = 4_096
 _PATIENCE = 15.0  # seconds for what a new broker has to make first
@@ -74,6 +74,9 @@ class Doctor:
     def _topic(self, topics: KafkaTopics, question: str, name: str, operation: str) -> Finding:
         try:
             facts = topics.facts(name)
+        except NotAllowedError as error:
+            lacking = operation if error.operation == "DESCRIBE" else error.operation  # which includes DESCRIBE
+            return _forbidden(question, lacking, f"topic {name}")
         except (TransportError, client_errors.KafkaError):
             return Finding(
                 question, False, f"{name} is not there", f"create it: kafka-topics.sh --create --topic {name}"
@@ -83,7 +86,7 @@ class Doctor:
             return Finding(question, False, f"{name} is compacted", remedy)
         allowed = next(t for t in topics.admin.describe_topics([name]))["authorized_operations"] or []
         if allowed and operation not in allowed:
-            return Finding(question, False, f"no permission to {operation}", f"allow {operation} on topic {name}")
+            return _forbidden(question, operation, f"topic {name}")
         return Finding(question, True, f"{name}, {facts.partitions} partition(s), {facts.cleanup_policy}")
 
     def _group(self, admin: Any) -> Finding:
@@ -96,12 +99,17 @@ class Doctor:
             except client_errors.GroupIdNotFoundError:
                 return Finding("group", True, f"{self.group}, not used yet")
             except client_errors.KafkaError as error:
+                if isinstance(error, client_errors.GroupAuthorizationFailedError):
+                    return _forbidden("group", "READ", f"group {self.group}")
                 if not getattr(error, "retriable", False):
-                    return Finding("group", False, type(error).__name__, f"allow READ on group {self.group}")
+                    return Finding("group", False, type(error).__name__, "look at the broker's log and ask again")
                 if time.monotonic() > until:
                     return Finding("group", False, type(error).__name__, "wait for the group coordinator and ask again")
                 time.sleep(0.5)
-        state = found.get(self.group, {}) if isinstance(found, dict) else {}
+        state = found[self.group]
+        allowed = state["authorized_operations"] or []
+        if allowed and "READ" not in allowed:
+            return _forbidden("group", "READ", f"group {self.group}")
         known = str(state.get("group_state") or "known")
         return Finding("group", True, f"{self.group}, {'not used yet' if known == 'Dead' else known}")
 
@@ -114,9 +122,10 @@ class Doctor:
             producer.begin_transaction()
             producer.abort_transaction()
             producer.close(timeout=1)
+        except client_errors.TransactionalIdAuthorizationFailedError:
+            return _forbidden("transactions", "WRITE", f"transactional ids that begin with stream-anon-{self.group}-")
         except client_errors.KafkaError as error:
-            remedy = f"allow WRITE and DESCRIBE on transactional id stream-anon-{self.group}-*"
-            return Finding("transactions", False, type(error).__name__, remedy)
+            return Finding("transactions", False, type(error).__name__, "look at the broker's log and ask again")
         return Finding("transactions", True, f"begun and aborted in {(time.monotonic() - began) * 1000:.0f} ms")
 
     def _metadata(self, admin: Any, cluster: dict[str, Any]) -> Finding:
@@ -145,3 +154,7 @@ class Doctor:
         ahead = newest - time.time()
         remedy = "set the clocks by NTP: ages in the metrics will be wrong; the delay bound does not depend on them"
         return Finding("clock", ahead < 5, f"the newest record is {-ahead:.1f} s old", remedy)
+
+
+def _forbidden(question: str, operation: str, what: str) -> Finding:
+    return Finding(question, False, f"no permission to {operation}", f"allow {operation} on {what}")

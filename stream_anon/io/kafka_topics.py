@@ -12,7 +12,7 @@ from kafka import errors as client_errors
 from kafka.admin import ConfigResource, NewTopic
 
 from stream_anon.io.kafka_options import client_options
-from stream_anon.io.transport import Ref, TopicFacts, TransportError
+from stream_anon.io.transport import NotAllowedError, Ref, TopicFacts, TransportError
 
 _NEAR = 2_000  # offsets this close are read in one go; farther ones cost a seek
 _PATIENCE = 20.0  # seconds to wait for one stretch of records
@@ -46,14 +46,18 @@ class KafkaTopics:
 
     def facts(self, topic: str) -> TopicFacts:
         """Asked of the broker each time: a topic may have been made anew."""
-        found = [t for t in self.admin.describe_topics([topic]) if t["error_code"] == 0]
-        if not found:
+        found = self.admin.describe_topics([topic])[0]
+        if found["error_code"] == client_errors.TopicAuthorizationFailedError.errno:
+            raise NotAllowedError(topic, "DESCRIBE")
+        if found["error_code"] != 0:
             raise TransportError(f"there is no topic {topic!r}: create it first")
         configs = self.admin.describe_configs([ConfigResource("TOPIC", topic)], config_filter="all")["topic"][topic]
+        if "cleanup.policy" not in configs:  # the client leaves out what the broker refused to tell
+            raise NotAllowedError(topic, "DESCRIBE_CONFIGS")
         return TopicFacts(
-            str(found[0]["topic_id"]),
+            str(found["topic_id"]),
             str(self.admin.describe_cluster()["cluster_id"]),
-            len(found[0]["partitions"]),
+            len(found["partitions"]),
             configs["cleanup.policy"]["value"],
             int(configs["max.message.bytes"]["value"]),
         )

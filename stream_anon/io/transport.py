@@ -28,6 +28,14 @@ class FencedError(TransportError):
     """Another worker took this one's transactional id, or the client cannot go on: the process has to end."""
 
 
+class NotAllowedError(TransportError):
+    """The broker keeps a topic, or its settings, from this user; `operation` is what has to be allowed."""
+
+    def __init__(self, topic: str, operation: str) -> None:
+        self.operation = operation
+        super().__init__(f"no permission: allow {operation} on topic {topic}")
+
+
 class Slice(NamedTuple):
     """What one poll brought of one partition, column by column. Keys and headers of the input are left behind."""
 
