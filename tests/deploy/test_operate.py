@@ -76,9 +76,8 @@ def test_the_access_lists_are_all_a_worker_needs(local_broker: LocalBroker, name
     with KafkaFeed(local_broker.bootstrap, names[kafka["input"]], {}) as feed:
         feed.send([*islice(admissions(1), 200), b"no JSON"])
         feed.flush()
-    reader = KafkaTopics(
-        {"bootstrap_servers": local_broker.bootstrap}, {"bootstrap_servers": local_broker.bootstrap}, ""
-    )
+    address = {"bootstrap_servers": local_broker.bootstrap}
+    reader = KafkaTopics(address, address, "")
     command = [sys.executable, "-m", "stream_anon", "run", "-p", str(policy), "--status-port", "0"]
     worker = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
     try:
