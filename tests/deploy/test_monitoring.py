@@ -140,7 +140,7 @@ def test_every_fault_raises_its_alarm(scene: Scene, alert: str) -> None:
 def test_a_healthy_worker_raises_no_alarm_of_these(scene: Scene) -> None:
     """Whether it is in time depends on the machine, and in a hurry the other thresholds are within its reach."""
     assert scene.worker.poll() is None
-    faults = {"PrivacyViolation", "PartitionQuarantined", "RecordsRejected", "GroupsWithdrawn", "WorkerDown"}
+    faults = {"PrivacyViolation", "PartitionQuarantined", "RecordsRejected", "GroupsWithdrawn"}
     firing = {alert.removeprefix("StreamAnon") for alert, job in scene.prometheus.firing() if job == "stream-anon"}
     assert not firing & faults
 
