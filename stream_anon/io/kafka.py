@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from zlib import crc32
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka import errors as client_errors
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.structs import MemberState
 
+from stream_anon.io.kafka_batches import send_all
 from stream_anon.io.kafka_options import client_options
 from stream_anon.io.kafka_topics import KafkaTopics
 from stream_anon.io.transport import (
@@ -43,7 +43,6 @@ _PRODUCER = {
     "request_timeout_ms": 10_000,
     "max_block_ms": 20_000,
 }
-_SMALL = 65_536  # bytes of a record whose size the client need not look at
 _STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, before the loop goes on and asks again
 
 
@@ -97,6 +96,7 @@ class KafkaTransport:
         self._producer_options = {**common, **_PRODUCER, **chosen["producer"], "transactional_id": transactional_id}
         self._producer: Any = None
         self._futures: list[Any] = []
+        self._largest_batch = self._producer_options["batch_size"]  # bytes that each topic written to takes
         self._beside = ThreadPoolExecutor(1, "transaction")
         self._listener = _Assigned()
         logging.getLogger("kafka.coordinator.consumer").addFilter(_quiet)
@@ -204,7 +204,10 @@ class KafkaTransport:
     def facts(self, topic: str) -> TopicFacts:
         """The facts of a topic."""
         with self._watchdog("facts"), _translated():
-            return self._topics.facts(topic)
+            facts = self._topics.facts(topic)
+        if topic != self._topic:
+            self._largest_batch = min(self._largest_batch, facts.max_message_bytes)
+        return facts
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """First and end offsets."""
@@ -225,18 +228,8 @@ class KafkaTransport:
 
     def send(self, records: Sequence[Outgoing]) -> None:
         """Send; the answers are looked at before the commit."""
-        send, keep, append = self._producer.send, self._futures.append, self._producer._accumulator.append
         with self._watchdog("send"), _translated():
-            counts = {topic: len(self._producer.partitions_for(topic)) for topic in {r.topic for r in records}}
-            opened: dict[tuple[str, int], TopicPartition] = {}
-            for topic, key, value in records:
-                place = topic, crc32(key) % counts[topic]
-                if place in opened and len(value) < _SMALL:
-                    # What send does besides is the same for each record of a partition, and most of its cost.
-                    keep(append(opened[place], None, key, value, [])[0])
-                else:
-                    keep(send(topic, value=value, key=key, partition=place[1]))
-                    opened[place] = TopicPartition(*place)
+            self._futures += send_all(self._producer, records)
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Under the captured generation; a generation that is over makes the transaction abortable."""
@@ -269,7 +262,10 @@ class KafkaTransport:
             if old is not None:
                 with contextlib.suppress(client_errors.KafkaError):
                     old.close(timeout=0)
-            producer = KafkaProducer(**self._producer_options)
+            options = dict(self._producer_options)
+            # A batch that a topic does not take is split by the client, which then gives up flushing.
+            options["batch_size"] = min(options["batch_size"], self._largest_batch)
+            producer = KafkaProducer(**options)
             producer.init_transactions()
             self._producer = producer
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from stream_anon.io.transport import Polled
+from stream_anon.io.transport import Polled, Ref
 from stream_anon.observe.observer import Observer
 from stream_anon.runtime.engines import Engines
 from stream_anon.runtime.ledger import Offsets
@@ -69,8 +70,7 @@ class Holdings:
         self._observer.consumed(len(values))
         ref = np.array(refs, dtype=np.int64)
         encoded = self._parts.encode(values, ref, np.full(len(values), now))
-        for rejection in encoded.rejections:
-            self._reject(ref[rejection.index], str(rejection.code), rejection.column, values[rejection.index])
+        self._reject([(refs[r.index], str(r.code), r.column, values[r.index]) for r in encoded.rejections])
         self._push(encoded.batch, now)
 
     def tick(self, now: float) -> None:
@@ -135,11 +135,10 @@ class Holdings:
     def _form(self, group: Any, now: float) -> None:
         """Fix the bytes. A record too large to be sent is rejected before its group is announced."""
         formed = self.press.fix(group)
-        too_large = [i for i, record in enumerate(formed.records) if len(record) > self.largest]
-        if too_large:
+        if max(map(len, formed.records)) > self.largest:
+            too_large = [i for i, record in enumerate(formed.records) if len(record) > self.largest]
             rows = group.rows
-            for i in too_large:
-                self._reject(rows.ref[i], "oversized", None, None)
+            self._reject([((p, o), "oversized", None, None) for p, o in rows.ref[too_large].tolist()])
             rest = np.ones(len(rows), dtype=np.bool_)
             rest[too_large] = False
             if rest.any():
@@ -155,18 +154,24 @@ class Holdings:
         if len(ref):
             self._observer.suppressed(reason, len(ref))
 
-    def _reject(self, ref: Ints, code: str, column: str | None, value: bytes | None) -> None:
-        number, offset = ref.tolist()
-        partition = self.partitions[number]
-        partition.finish(ref[1:])
-        self._observer.rejected(code, 1)
+    def _reject(self, rejected: Sequence[tuple[Ref, str, str | None, bytes | None]]) -> None:
+        """Records that are no rows, with code, column and payload: finished, counted, and told by a letter each."""
+        if not rejected:
+            return
+        ref = np.array([ref for ref, *_ in rejected], dtype=np.int64)
+        for number in np.unique(ref[:, 0]).tolist():
+            self.partitions[number].finish(ref[ref[:, 0] == number, 1])
+        for code, records in Counter(code for _, code, *_ in rejected).items():
+            self._observer.rejected(code, records)
         settings = self._settings
-        if settings.dead_letter is not None:
-            payload = value if settings.dead_letter_payload else None
-            if payload is not None and len(payload) > self.largest // 2:
-                payload = None
-            letter = dead_letter(settings.dead_letter, settings.input, number, offset, code, column, payload)
-            partition.letters.append(letter)
+        if settings.dead_letter is None:
+            return
+        for (number, offset), code, column, value in rejected:
+            kept = settings.dead_letter_payload and value is not None and len(value) <= self.largest // 2
+            letter = dead_letter(
+                settings.dead_letter, settings.input, number, offset, code, column, value if kept else None
+            )
+            self.partitions[number].letters.append(letter)
 
 
 def _refs(number: int, offsets: Offsets) -> Ints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import numpy as np
 
@@ -33,7 +34,10 @@ class Plan:
     def records(self, topic: str) -> list[Outgoing]:
         """What is sent. Groups go in the order of their ids, which only the secret decides."""
         groups = sorted(self.publish, key=lambda group: group.id)
-        return [Outgoing(topic, g.id.encode(), record) for g in groups for record in g.records] + self.letters
+        sent: list[Outgoing] = []
+        for group in groups:
+            sent += map(Outgoing, repeat(topic), repeat(group.id.encode()), group.records)
+        return sent + self.letters
 
 
 @dataclass(frozen=True, slots=True)
