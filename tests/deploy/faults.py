@@ -33,8 +33,9 @@ stream: {stream}
 algorithm: {{name: fads}}
 kafka: {{bootstrap: "{bootstrap}", group: {name}, input: {name}-in, output: {name}-out, dead_letter: {name}-dead}}
 """
-SOON = "{max_delay: {time: 2s}}"
-HOLD = "{max_delay: {time: 2s}, on_deadline: hold, max_buffer: 40}"
+SOON = "{max_delay: {time: 1s}}"
+USUAL = "{max_delay: {time: 4s}}"
+HOLD = "{max_delay: {time: 4s}, on_deadline: hold, max_buffer: 40}"
 
 
 class Slow(KafkaTransport):
@@ -43,7 +44,7 @@ class Slow(KafkaTransport):
     def send(self, records: Sequence[Outgoing]) -> None:
         super().send(records)
         if records:
-            time.sleep(2.5)
+            time.sleep(1.5)
 
 
 class Fault:
@@ -58,7 +59,7 @@ class Fault:
         self._thread: threading.Thread | None = None
         self._status: StatusServer | None = None
 
-    def policy(self, stream: str = SOON, k: int = 3) -> Path:
+    def policy(self, stream: str = USUAL, k: int = 3) -> Path:
         file = self._folder / f"{self.name}.yaml"
         file.write_text(POLICY.format(bootstrap=self.bootstrap, name=self.name, stream=stream, k=k))
         return file
@@ -114,7 +115,7 @@ class Trickle:
     def _run(self) -> None:
         number = 0
         while not self._stopped.wait(0.1):
-            for number in range(number, number + 5):  # noqa: B020 - it counts on
+            for number in range(number, number + 2):  # noqa: B020 - it counts on
                 for topic, record in self._topics.items():
                     self._producer.send(topic, value=record(number))
             number += 1

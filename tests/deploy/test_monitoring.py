@@ -12,11 +12,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from faults import HOLD, Fault, Slow, Trickle, one_person, partly_broken, people
+from faults import HOLD, SOON, Fault, Slow, Trickle, one_person, partly_broken, people
 from monitoring import ROOT, RULES, Prometheus, tool, wait_for, yaml
 
 from stream_anon.io.broker import free_port
 from stream_anon.io.kafka_topics import create_topics
+
+pytestmark = pytest.mark.xdist_group("monitoring")  # one scene for all of them
 
 BOARD = json.loads((ROOT / "deploy/grafana/stream-anon.json").read_text())
 PANELS = [
@@ -55,7 +57,7 @@ class Scene:
         careless = self.faults.pop("careless")
         create_topics(bootstrap, {topic: 1 for fault in [*self.faults.values(), careless] for topic in fault.topics})
         self._prepare()
-        assert topics.wait(90) == 0
+        assert topics.wait(120) == 0
         self.producer = self.service("producer")
         self.worker = self.service("worker", "--status-port", str(port))
         command = ["run", "-p", str(careless.policy()), "--status-port", str(careless_port)]
@@ -73,7 +75,7 @@ class Scene:
         """Faults that need a past get one; then every faulty worker starts."""
         faults = self.faults
         self._endings += [fault.stop for fault in faults.values()]
-        faults["late"].start(faults["late"].policy(), Slow)
+        faults["late"].start(faults["late"].policy(stream=SOON), Slow)
         faults["held"].start(faults["held"].policy(stream=HOLD))
         faults["wiped"].commit_without_a_ledger()
         for name in ("wiped", "alone", "broken"):
@@ -115,7 +117,7 @@ def scene(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def expression(text: str) -> str:
     """As Grafana would ask, for all jobs."""
-    for variable, value in {"$__rate_interval": "10s", "$__range": "1m", "$job": ".*"}.items():
+    for variable, value in {"$__rate_interval": "20s", "$__range": "1m", "$job": ".*"}.items():
         text = text.replace(variable, value)
     return text
 
