@@ -10,6 +10,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,10 @@ class Prometheus:
         self._log.close()
 
 
-def wait_for(condition: Any, what: str, timeout: float = 90.0) -> None:
+def wait_for(
+    condition: Callable[[], bool], what: str, told: Callable[[], str] = lambda: "", timeout: float = 150.0
+) -> None:
     end = time.monotonic() + timeout
     while not condition():
-        assert time.monotonic() < end, f"{what}: did not come about"
+        assert time.monotonic() < end, f"{what} did not come about: {told()}"
         time.sleep(0.2)
