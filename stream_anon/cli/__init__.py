@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from stream_anon import __version__
-from stream_anon.cli import anonymize, broker, check, demo, doctor, output, pipe, replay, schema
+from stream_anon.cli import anonymize, broker, check, demo, doctor, feed, output, pipe, replay, schema, topics
 from stream_anon.cli import run as run_command
 from stream_anon.cli.interrupt import INTERRUPTED
 from stream_anon.errors import PolicyError, StreamAnonError
@@ -29,6 +29,8 @@ app.command("pipe")(pipe.pipe)
 app.command("run")(run_command.run)
 app.command("doctor")(doctor.doctor)
 app.command("broker")(broker.broker)
+app.command("topics")(topics.topics)
+app.command("feed")(feed.feed)
 app.command("anonymize")(anonymize.anonymize)
 app.command("replay")(replay.replay)
 app.command("schema")(schema.schema)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import need_broker, prepare_for_kafka
+from stream_anon.cli.kafka_part import need_broker, prepare_for_kafka, topics_of
 
 
 def broker(
@@ -38,9 +38,7 @@ def broker(
 
     topics: dict[str, int] = {}
     if policy is not None:
-        kafka = kafka_of(prepare_for_kafka(policy)[0].policy)
-        topics = {kafka.input: partitions, kafka.output: partitions}
-        topics |= {kafka.dead_letter: 1} if kafka.dead_letter else {}
+        topics = topics_of(kafka_of(prepare_for_kafka(policy)[0].policy), partitions)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

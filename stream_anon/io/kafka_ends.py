@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaConsumer, TopicPartition
+
+from stream_anon.io.kafka_feed import KafkaFeed
 
 
 class Ends:
     """Writes records to the input in turns over its partitions, and reads all of the output from its beginning."""
 
     def __init__(self, bootstrap: str, source: str, target: str) -> None:
-        self._producer = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=5)
-        self._source = source
-        self._turn, self._partitions = count(), len(self._producer.partitions_for(source))
+        self._feed = KafkaFeed(bootstrap, source, {"linger.ms": 5})
         self._reader = KafkaConsumer(
             bootstrap_servers=bootstrap,
             isolation_level="read_committed",
@@ -26,9 +25,8 @@ class Ends:
         self._reader.seek_to_beginning(*self._places)
 
     def send(self, values: Sequence[bytes]) -> None:
-        """Write records; whether they arrived is seen at the other end."""
-        for value in values:
-            self._producer.send(self._source, value=value, partition=next(self._turn) % self._partitions)
+        """Write records, a partition after the other; whether they arrived is seen at the other end."""
+        self._feed.send(values)
 
     def read(self, timeout: float) -> list[bytes]:
         """What became visible since the last call, in order within a partition; waits `timeout` seconds for it."""
@@ -37,5 +35,5 @@ class Ends:
 
     def close(self) -> None:
         """Close both."""
-        self._producer.close(timeout=2)
+        self._feed.close()
         self._reader.close(autocommit=False)

@@ -8,13 +8,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka import errors as client_errors
 from kafka.admin import ConfigResource, NewTopic
-from kafka.errors import TopicAuthorizationFailedError
 
+from stream_anon.io.kafka_options import client_options
 from stream_anon.io.transport import NotAllowedError, Ref, TopicFacts, TransportError
 
 _NEAR = 2_000  # offsets this close are read in one go; farther ones cost a seek
 _PATIENCE = 20.0  # seconds to wait for one stretch of records
+_SETTINGS = {"cleanup.policy": "delete"}  # said aloud: a broker's own default may be compaction
+_FORBIDDEN = (client_errors.TopicAuthorizationFailedError, client_errors.ClusterAuthorizationFailedError)
 
 
 class KafkaTopics:
@@ -44,7 +47,7 @@ class KafkaTopics:
     def facts(self, topic: str) -> TopicFacts:
         """Asked of the broker each time: a topic may have been made anew."""
         found = self.admin.describe_topics([topic])[0]
-        if found["error_code"] == TopicAuthorizationFailedError.errno:
+        if found["error_code"] == client_errors.TopicAuthorizationFailedError.errno:
             raise NotAllowedError(topic, "DESCRIBE")
         if found["error_code"] != 0:
             raise TransportError(f"there is no topic {topic!r}: create it first")
@@ -117,11 +120,24 @@ def _stretches(offsets: list[int]) -> list[list[int]]:
     return parts
 
 
-def create_topics(bootstrap: str, topics: Mapping[str, int]) -> list[str]:
-    """Create those that are missing, with so many partitions; their names."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    missing = [name for name in topics if name not in set(admin.list_topics())]
-    if missing:
-        admin.create_topics([NewTopic(name, topics[name], 1) for name in missing])
-    admin.close()
+def create_topics(
+    bootstrap: str, topics: Mapping[str, int], options: Mapping[str, Any] | None = None, replication: int = 1
+) -> list[str]:
+    """Create those that are missing, with so many partitions; their names. One that is there is left as it is."""
+    try:
+        admin = KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options or {})["admin"])
+        missing = [name for name in topics if name not in set(admin.list_topics())]
+        if missing:
+            admin.create_topics([NewTopic(n, topics[n], replication, topic_configs=_SETTINGS) for n in missing])
+        admin.close()
+    except client_errors.KafkaError as error:
+        raise TransportError(f"topics cannot be created: {type(error).__name__}; {_remedy(error)}") from None
     return missing
+
+
+def _remedy(error: client_errors.KafkaError) -> str:
+    if isinstance(error, client_errors.InvalidReplicationFactorError):
+        return "--replication may not exceed the number of brokers"
+    if isinstance(error, _FORBIDDEN):
+        return "allow CREATE and DESCRIBE on the topics, or let an administrator create them"
+    return "check address, port and firewall; a wrong SASL password looks the same as no broker"

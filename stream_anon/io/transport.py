@@ -89,6 +89,14 @@ class TopicFacts:
     cleanup_policy: str = "delete"
     max_message_bytes: int = 1_048_588
 
+    def refuse_compaction(self, topic: str) -> None:
+        """An output that keeps the last record per key keeps one of each group: the key is the group."""
+        if "compact" in self.cleanup_policy:
+            raise StreamAnonError(
+                f"the output topic {topic} is compacted, which would keep one record of each group: "
+                "set its cleanup.policy to delete"
+            )
+
 
 class Outgoing(NamedTuple):
     """One record to be sent. Its timestamp is the time of sending."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter as ReasonCounter
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
@@ -47,6 +48,8 @@ class Metrics(Observer):
         self._missed = counter("deadlines_missed", "Rows that left later than the bound; must stay 0")
         self._violations = counter("privacy_violations", "Groups stopped at the gate; must stay 0")
         self._delay = histogram("record_delay_seconds", "From receipt to visibility", buckets)
+        if bound is not None:
+            gauge("delay_bound_seconds", "The longest delay the policy allows").set(bound)
         self._age = histogram("record_age_seconds", "From the record's own time to visibility", buckets)
         self._size = histogram("group_size_records", "Rows in a group", _SIZES)
         self._loss = histogram("information_loss_ratio", "Share of information lost", _LOSSES, "attribute")
@@ -141,6 +144,12 @@ class Metrics(Observer):
         self._codes |= set(quarantined.values())
         for code in self._codes:
             self._quarantined.labels(code).set(list(quarantined.values()).count(code))
+
+    def left(self, partition: int) -> None:
+        """Forget its gauges: what is told of it from now on comes from its owner."""
+        for gauge in (self._lag, self._ledger):
+            with suppress(KeyError):
+                gauge.remove(str(partition))
 
     def alive(self) -> None:
         """Note the time."""

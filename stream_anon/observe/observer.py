@@ -56,5 +56,8 @@ class Observer:
     def assigned(self, partitions: int, quarantined: dict[int, str]) -> None:
         """What this worker owns, and what it refuses to touch and why."""
 
+    def left(self, partition: int) -> None:
+        """A partition is no longer ours."""
+
     def alive(self) -> None:
         """The loop went round."""

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Somebody who hangs up early is no news either."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class StatusServer:
@@ -21,12 +30,17 @@ class StatusServer:
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
+        status = self
+        self._read = threading.Event()
+
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
                 if path == "/metrics":
                     encode, content_type = choose_encoder(self.headers.get("Accept", ""))
+                    read = status._read
                     self._answer(200, encode(registry), content_type)
+                    read.set()
                 elif path in ("/livez", "/readyz"):
                     good = live() if path == "/livez" else live() and ready()
                     self._answer(200 if good else 503, b"ok\n" if good else b"no\n", "text/plain")
@@ -43,7 +57,7 @@ class StatusServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
                 """Say nothing: a request is not news."""
 
-        self._server = ThreadingHTTPServer((host, port), Handler)
+        self._server = _Server((host, port), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="status", daemon=True)
 
@@ -56,6 +70,11 @@ class StatusServer:
         """Begin to answer."""
         self._thread.start()
         return self
+
+    def await_reading(self, timeout: float) -> bool:
+        """Wait until somebody has asked for the metrics as they are now, at most so many seconds."""
+        self._read = threading.Event()
+        return self._read.wait(timeout)
 
     def close(self) -> None:
         """Stop answering."""

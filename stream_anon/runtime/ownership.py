@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from stream_anon.errors import StreamAnonError
 from stream_anon.io.transport import AbortableError, Committed, Membership, Polled, TopicFacts, Transport
 from stream_anon.observe.observer import Observer
 from stream_anon.runtime.codec import Codec
@@ -51,12 +50,8 @@ class Ownership:
         self._transport.facts(settings.input)
         for topic in filter(None, (settings.output, settings.dead_letter)):
             facts = self._transport.facts(topic)
-            if "compact" in facts.cleanup_policy and topic == settings.output:
-                raise StreamAnonError(
-                    f"the output topic {topic} is compacted, which would keep one record of each group: "
-                    "set its cleanup.policy to delete"
-                )
             if topic == settings.output:
+                facts.refuse_compaction(topic)
                 self._holdings.largest = min(self._holdings.largest, facts.max_message_bytes - 512)
 
     def follow(self, polled: Polled, now: float) -> frozenset[int]:
@@ -75,6 +70,7 @@ class Ownership:
         self.membership = member
         for number in (before | self._unrestored | set(self.quarantined)) - member.partitions:
             self._holdings.drop(number, now)
+            self._observer.left(number)
             self._unrestored.discard(number)
             self.quarantined.pop(number, None)
         if member.generation != self._generation:

@@ -9,6 +9,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -30,6 +31,7 @@ _log = logging.getLogger("stream_anon.worker")
 _LONGEST_WAIT = 0.2  # seconds in one poll: how late a stop or a rebalance may be noticed
 _T = TypeVar("_T")
 _TIDY_EVERY = 1.0  # seconds between commits that only move positions
+_ASK_EVERY = 2.0  # seconds between questions for the ends of paused partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Worker:
         self._planner = Planner(self.ownership.codec, parts.fingerprint, writer, settings.announce)
         self._stop = False
         self._paused: set[int] = set()
+        self._ends: dict[int, int] = {}
+        self._asked = float("-inf")
 
     def stop(self) -> None:
         """Ask the loop to drain and end; safe to call from a signal handler."""
@@ -287,11 +291,20 @@ class Worker:
     # observe
 
     def _observe(self, polled: Polled) -> None:
-        for number, end in polled.ends.items():
+        for number, end in {**polled.ends, **self._ends_of_paused()}.items():
             if number in self.holdings.partitions:
                 self._observer.lag(number, max(0, end - self.holdings.partitions[number].position))
         self._observer.buffered(self.holdings.waiting, self._oldest(), self.holdings.engines.open_clusters)
         self._observer.alive()
+
+    def _ends_of_paused(self) -> dict[int, int]:
+        """A client hears of a partition's end while it reads it: of those paused the broker is asked now and then."""
+        now = self._clock()
+        if self._paused and now - self._asked >= _ASK_EVERY:
+            self._asked = now
+            with suppress(AbortableError):  # the broker is not there for the moment
+                self._ends = {number: end for number, (_, end) in self._transport.bounds(self._settings.input).items()}
+        return {number: self._ends[number] for number in self._paused & self._ends.keys()}
 
     def _oldest(self) -> float:
         """The age of the row that waits longest in an engine, as its deadline tells."""

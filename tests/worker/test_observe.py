@@ -8,10 +8,12 @@ import logging
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from stream_anon.observe.logs import log_to
 from stream_anon.observe.metrics import Metrics
@@ -98,3 +100,28 @@ def test_logs_hold_declared_fields_only(quiet_root: None) -> None:
     assert lines[0]["partition"] == 3
     assert lines[0]["event"] == "quarantined"
     assert lines[2]["error"] == "ValueError"
+
+
+def test_a_partition_that_left_is_told_of_by_its_owner_alone() -> None:
+    metrics = Metrics("trial", "abcdef", 2.0, ["age"])
+    metrics.lag(3, 70)
+    metrics.ledger(3, 90)
+    metrics.left(3)
+    metrics.left(4)
+    text = generate_latest(metrics.registry).decode()
+    assert 'partition="3"' not in text
+    assert "stream_anon_delay_bound_seconds 2.0" in text
+
+
+def test_waiting_until_the_metrics_were_read() -> None:
+    server = StatusServer(CollectorRegistry(), lambda: True, lambda: True).start()
+    try:
+        assert not server.await_reading(0.01)
+        with ThreadPoolExecutor(1) as aside:
+            seen = aside.submit(server.await_reading, 30)
+            while not seen.done():
+                assert get(server.port, "/livez")[0] == 200
+                get(server.port, "/metrics")
+            assert seen.result()
+    finally:
+        server.close()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fifo import Fifo, Group, Outcome, Rows, parts
-from memory_world import World, announce_and_leave, notes_of, publish_and_leave, rows
+from memory_world import Notes, World, announce_and_leave, notes_of, publish_and_leave, rows
 
 from stream_anon.errors import PrivacyViolation, StreamAnonError
 from stream_anon.runtime.codec import LIMIT
@@ -238,3 +238,23 @@ def test_a_group_stopped_at_the_gate_is_told_and_ends_the_worker() -> None:
     with pytest.raises(PrivacyViolation):
         worker.run()
     assert ("violated",) in notes_of(worker).seen
+
+
+def test_the_lag_of_a_paused_partition_is_asked_for() -> None:
+    """A client does not hear of records it does not read."""
+
+    class Lags(Notes):
+        last = 0
+
+        def lag(self, partition: int, records: int) -> None:
+            self.last = records
+
+    world = World()
+    worker = world.worker(core=parts(k=99), most_waiting=5)
+    worker._observer = lags = Lags()
+    world.produce(*rows(10))
+    world.go(worker)
+    assert worker._paused == {0}
+    world.produce(*rows(30))
+    world.go(worker, rounds=10)
+    assert lags.last == 30

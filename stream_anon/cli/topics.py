@@ -1,0 +1,48 @@
+"""`stream-anon topics`: the topics a policy names, created where they are missing; what is there is left as it is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stream_anon.cli import output
+from stream_anon.cli.kafka_part import prepare_for_kafka, topics_of
+
+
+def topics(
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the input and the output.")] = 4,
+    replication: Annotated[int, typer.Option(min=1, help="Copies of each partition; 3 in production.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the topics as JSON on stdout.")] = False,
+) -> None:
+    """Create the input, output and dead-letter topic of a policy, if they are not there; call it as often as you like.
+
+    Refuses an output that is there and compacted: it would keep one record of each group.
+
+    [bold]Examples[/bold]
+
+        stream-anon topics -p policy.yaml
+
+        stream-anon topics -p policy.yaml --partitions 12 --replication 3
+    """
+    loaded, _ = prepare_for_kafka(policy)
+    from stream_anon.io.kafka_options import client_options
+    from stream_anon.io.kafka_topics import KafkaTopics, create_topics
+    from stream_anon.runtime.build import kafka_of
+
+    kafka = kafka_of(loaded.policy)
+    wanted = topics_of(kafka, partitions)
+    created = create_topics(kafka.bootstrap, wanted, kafka.options, replication)
+    broker = KafkaTopics({"bootstrap_servers": kafka.bootstrap, **client_options(kafka.options)["admin"]}, {}, "")
+    facts = {topic: broker.facts(topic) for topic in wanted}
+    broker.close()
+    if as_json:
+        output.print_json([{"topic": t, "created": t in created, **asdict(fact)} for t, fact in facts.items()])
+    for topic, fact in facts.items():
+        done = "created" if topic in created else "there"
+        output.say(f"{done:<9}{topic}, {fact.partitions} partition(s), {fact.cleanup_policy}")
+    facts[kafka.output].refuse_compaction(kafka.output)
+    output.say(f"next: stream-anon run -p {policy}")
