@@ -1,4 +1,4 @@
-"""The real broker of a test run: KAFKA_BOOTSTRAP, else Docker, else one brought by pip; started once."""
+"""The real broker of a test run: KAFKA_BOOTSTRAP, else Docker, else one brought by pip; started once per process."""
 
 from __future__ import annotations
 
@@ -21,13 +21,9 @@ def _docker_answers() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on a real broker share one process and one broker, beside the others.
-
-    They are tried twice: on a busy machine a broker, or a client's heartbeat, can stall beyond any time-out.
-    """
+    """Tests on a real broker are tried twice: on a busy machine it, or a client's heartbeat, can stall for too long."""
     for item in items:
         if {"bootstrap", "local_broker", "world"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("broker"))
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
