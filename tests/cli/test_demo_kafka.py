@@ -18,7 +18,6 @@ COMMAND = [sys.executable, "-m", "stream_anon", "demo", "--kafka"]
 PATIENCE = 180
 
 
-@pytest.mark.xdist_group("broker")
 def test_ctrl_c_ends_everything_in_good_order() -> None:
     process = subprocess.Popen(
         [*COMMAND, "--seconds", "600", "--rate", "200", "--json"],
