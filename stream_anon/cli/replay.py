@@ -15,7 +15,7 @@ from stream_anon.cli import output
 from stream_anon.cli.anonymize import Bars, agree, bars, options_of
 from stream_anon.cli.pipe import DeadLetters
 from stream_anon.cli.prepare import prepare
-from stream_anon.cli.ready import make_ready
+from stream_anon.cli.ready import make_batch_ready, make_ready
 from stream_anon.cli.replay_ends import Recording, recording, target, topic_in
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
@@ -94,7 +94,7 @@ def replay(
         with bars(quiet=as_json) as bar, _letters(dead_letters, as_json, source) as letters:
             if algorithm is None:
                 instants = own_times if topic_in(data) is not None else Instants(time_field, rate)
-                make_ready(schema.policy.algorithm, quiet=as_json)
+                make_ready(schema.policy.algorithm)
                 run = Replay(schema, instants, time_field, goal.sheet)
                 run.run(source.parts(), letters, bar("replaying"))
                 found: dict[str, Any] = run.pipeline.tally.summary()
@@ -109,6 +109,7 @@ def _divide(
 ) -> dict[str, Any]:
     batch.read(source.parts(), letters, bar("reading"))
     agree(batch, yes, bar.progress)
+    make_batch_ready(batch)
     batch.divide(bar(f"grouping ({batch.algorithm})"))
     batch.write(sheet, bar("writing"))
     return batch.summary()
