@@ -118,7 +118,7 @@ def test_killed_at_any_step_it_goes_on_and_nothing_is_doubled(schema: Schema, ba
     expected = sorted(places(whole))
     assert len(set(expected)) == len(expected) > COUNT * 0.8
     deaths, half_seen = 0, 0
-    for step in range(2, 300, 13 if batch is None else 37):
+    for step in range(2, 300, 19 if batch is None else 37):
         source, out = filled(), sink()
         for life in itertools.count(1):
             try:
