@@ -3,7 +3,7 @@
 Adult, the 30,162 rows of its training file, 7 quasi-identifiers, at k = 5, 10, 50 and at k = 5 with l = 3, 5, 7; or a
 synthetic table of that shape without `--data`. Every algorithm runs on all rows, each in a process of its own, after a
 run that is not measured, and what it made is judged by pycanon. `--large` adds a million rows through mondrian and
-sweep. Other libraries are measured where they are installed.
+sweep. Other libraries are measured where they are installed, and stopped after `--limit` CPU seconds for one k.
 """
 
 from __future__ import annotations
@@ -48,16 +48,18 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
     parser.add_argument("--only", action="append", help="measure only this algorithm; repeatable")
     parser.add_argument("--rows", type=int, default=TRAINING, help="rows of the table")
+    parser.add_argument("--limit", type=float, default=600, help="CPU seconds another library may take for one k")
     parser.add_argument("--large", action="store_true", help="a million rows through mondrian and sweep, too")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        for line in measure(arguments.one, arguments.data, arguments.rows):
+        for line in measure(arguments.one, arguments.data, arguments.rows, arguments.limit):
             print(json.dumps(line), flush=True)
         return
     names = [*ALGORITHMS, *OTHERS, *(["mondrian@large", "sweep@large"] if arguments.large else [])]
     for name in arguments.only or names:
         command = [sys.executable, __file__, "--one", name, "--rows", str(arguments.rows)]
+        command += ["--limit", str(arguments.limit)]
         command += ["--data", str(arguments.data)] if arguments.data else []
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout or ():
@@ -68,7 +70,7 @@ def main() -> None:
 
 def _words(line: dict[str, Any]) -> str:
     if "skipped" in line:
-        return f"{line['algorithm']:16} skipped: {line['skipped']}"
+        return f"{line['algorithm']:16} k={line.get('k', '-'):<3} skipped: {line['skipped']}"
     case = f"{line['algorithm']:16} k={line['k']:<3} l={line['l'] or '-':<2} {line['rows']:>9,} rows"
     return (
         f"{case}: NCP {line['ncp']:.4f}, "
@@ -76,12 +78,12 @@ def _words(line: dict[str, Any]) -> str:
     )
 
 
-def measure(name: str, folder: Path | None, limit: int) -> Iterator[dict[str, Any]]:
+def measure(name: str, folder: Path | None, count: int, limit: float) -> Iterator[dict[str, Any]]:
     """All lines of one algorithm."""
     name, _, large = name.partition("@")
-    with source(folder, limit=limit) as found:
+    with source(folder, limit=count) as found:
         if name in OTHERS:
-            yield from run_other(name, found, SIZES)
+            yield from run_other(name, found, SIZES, limit)
             return
         cases = [(k, None) for k in SIZES] + ([(5, l) for l in DIVERSITIES] if not large else [])  # noqa: E741
         warm = False

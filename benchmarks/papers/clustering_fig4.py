@@ -10,7 +10,7 @@ from experiment import start
 
 def main() -> None:
     """Measure, and check that the spread is small."""
-    experiment = start("clustering_fig4", __doc__, default_rows=10_000)
+    experiment = start("clustering_fig4", __doc__)
     seeds = 5 if experiment.quick else 20
     for width, l in ((5, 7), (8, 7)):  # noqa: E741
         losses = [experiment.clustering(width, l, seed)["loss"] for seed in range(seeds)]

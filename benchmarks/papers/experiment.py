@@ -142,12 +142,12 @@ class Experiment:
         sys.exit(0 if all(claim["held"] for claim in self.claims) else 1)
 
 
-def start(name: str, description: str | None, default_rows: int | None = None) -> Experiment:
+def start(name: str, description: str | None) -> Experiment:
     """Read the command line and the table."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", type=Path, required=True, help="folder with adult.csv and hierarchies/")
     parser.add_argument("--out", type=Path, default=Path("papers-out"), help="folder for JSON and plots")
-    parser.add_argument("--rows", type=int, default=default_rows, help="only the first rows")
+    parser.add_argument("--rows", type=int, help="only the first rows")
     parser.add_argument("--quick", action="store_true", help="fewer points")
     arguments = parser.parse_args()
     with (arguments.data / "adult.csv").open(encoding="utf-8", newline="") as file:

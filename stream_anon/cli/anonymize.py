@@ -21,6 +21,7 @@ from stream_anon.batch import ALGORITHMS
 from stream_anon.cli import output
 from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
+from stream_anon.cli.ready import make_batch_ready
 from stream_anon.cli.report import page
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.sheets import new_file, refuse_to_overwrite, sheet_for
@@ -78,6 +79,7 @@ def anonymize(
         with opened(dead_letters) as file:
             run.read(read_parts(data), DeadLetters(file, as_json), bar("reading"))
         agree(run, yes, bar.progress)
+        make_batch_ready(run)
         bar.total = len(run.rows or ())
         run.divide(bar(f"grouping ({algorithm})"))
         with new_file(out, force) as raw:

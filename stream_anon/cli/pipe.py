@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -29,11 +29,17 @@ class OutputError(StreamAnonError):
 
 
 class DeadLetters:
-    """Tells of refused lines, one line each: as JSON into a file, or in words (as JSON on request) on stderr."""
+    """Tells of refused lines, one line each: as JSON into a file, or in words (as JSON on request) on stderr.
 
-    def __init__(self, file: IO[bytes] | None, as_json: bool) -> None:
+    `place` says where the record of a number stands, if not on the line of that number.
+    """
+
+    def __init__(
+        self, file: IO[bytes] | None, as_json: bool, place: Callable[[int], Mapping[str, Any]] | None = None
+    ) -> None:
         self._file = file
         self._as_json = as_json or file is not None
+        self._place = place or (lambda number: {"line": number})
 
     def __call__(self, rejections: Sequence[Rejection]) -> None:
         """Write and flush."""
@@ -46,11 +52,11 @@ class DeadLetters:
             self._file.flush()
 
     def _letter(self, rejection: Rejection) -> str:
+        place = self._place(rejection.index)
         if self._as_json:
-            return json.dumps({"line": rejection.index, "code": str(rejection.code), "column": rejection.column})
-        return f"line {rejection.index}: rejected: {rejection.code}" + (
-            f" ({rejection.column})" * bool(rejection.column)
-        )
+            return json.dumps({**place, "code": str(rejection.code), "column": rejection.column})
+        where = ", ".join(f"{name} {value}" for name, value in place.items())
+        return f"{where}: rejected: {rejection.code}" + f" ({rejection.column})" * bool(rejection.column)
 
 
 def pipe(

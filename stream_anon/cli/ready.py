@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Timer
 
 from stream_anon.cli import output
 from stream_anon.core.kernels import COMPILED
 from stream_anon.policy.settings import AlgorithmSettings
+from stream_anon.runtime.anonymize import Anonymization
 from stream_anon.runtime.warmup import warm_up
 
 PATIENCE = 1.5
@@ -14,15 +17,29 @@ PATIENCE = 1.5
 
 
 def make_ready(algorithm: AlgorithmSettings, quiet: bool = False) -> None:
-    """Compile or read what the algorithm needs."""
-    if not COMPILED:
-        if not quiet:
-            output.say("numba is not installed, so this runs slowly; to speed it up: pip install 'stream-anon[speed]'")
-        return
-    remark = Timer(PATIENCE, output.say, ["compiling the kernels, once for this machine: some seconds ..."])
-    if not quiet:
+    """Compile or read what a stream algorithm needs."""
+    with _told(quiet):
+        if COMPILED:
+            warm_up(algorithm)
+
+
+def make_batch_ready(run: Anonymization) -> None:
+    """Compile or read what a batch algorithm needs for the rows it has read."""
+    with _told(quiet=False):
+        if COMPILED:
+            run.warm_up()
+
+
+@contextmanager
+def _told(quiet: bool) -> Iterator[None]:
+    """Say what is missing at once, and what takes long as soon as it does."""
+    remark = Timer(PATIENCE, output.say, ["compiling the kernels, once for this machine: up to a minute ..."])
+    remark.daemon = True
+    if not quiet and COMPILED:
         remark.start()
+    elif not quiet:
+        output.say("numba is not installed, so this runs slowly; to speed it up: pip install 'stream-anon[speed]'")
     try:
-        warm_up(algorithm)
+        yield
     finally:
         remark.cancel()

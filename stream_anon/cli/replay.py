@@ -12,29 +12,47 @@ import typer
 
 from stream_anon.batch import ALGORITHMS
 from stream_anon.cli import output
-from stream_anon.cli.anonymize import agree, bars, options_of
+from stream_anon.cli.anonymize import Bars, agree, bars, options_of
 from stream_anon.cli.pipe import DeadLetters
 from stream_anon.cli.prepare import prepare
-from stream_anon.cli.ready import make_ready
+from stream_anon.cli.ready import make_batch_ready, make_ready
+from stream_anon.cli.replay_ends import Recording, recording, target, topic_in
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
-from stream_anon.io.resume import PARTIAL, resumed_file
-from stream_anon.io.sheets import refuse_to_overwrite, sheet_for
-from stream_anon.io.tables import TableError, kind_of, read_parts
+from stream_anon.io.resume import resumed_file
+from stream_anon.io.sheets import Sheet
 from stream_anon.runtime.anonymize import Anonymization
-from stream_anon.runtime.recording import Instants, Replay
+from stream_anon.runtime.recording import Instants, Replay, own_times
 
 
 def replay(
-    data: Annotated[Path, typer.Argument(help="The recording: .csv, .jsonl or .parquet.", show_default=False)],
+    data: Annotated[
+        str,
+        typer.Argument(help="The recording: .csv, .jsonl, .parquet, or kafka:TOPIC for its past.", show_default=False),
+    ],
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
-    out: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .csv or .jsonl.", show_default=False)],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", help="What to write: .csv, .jsonl, or an empty kafka:TOPIC.", show_default=False
+        ),
+    ],
+    since: Annotated[
+        list[str] | None,
+        typer.Option("--from", help="Of a topic: begin at OFFSET, PARTITION:OFFSET or a time. Repeatable."),
+    ] = None,
+    until: Annotated[
+        list[str] | None,
+        typer.Option("--to", help="Of a topic: end before OFFSET, PARTITION:OFFSET or a time. Repeatable."),
+    ] = None,
     time_field: Annotated[
         str | None,
-        typer.Option("--time", help="The field with the time of each record: ISO 8601, or seconds since 1970."),
+        typer.Option(
+            "--time", help="Of a file: the field with the time of each record, ISO 8601 or seconds since 1970."
+        ),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option("--rate", min=1e-6, help="Records a second, for a recording without times.")
+        float | None, typer.Option("--rate", min=1e-6, help="Records a second, for a file without times.")
     ] = None,
     algorithm: Annotated[
         str | None,
@@ -52,35 +70,54 @@ def replay(
 ) -> None:
     """Anonymize a recording as if it came in now, each record at its own time, or by a batch algorithm.
 
-    The same recording, policy and secret give the same output, byte by byte. A run that was interrupted leaves
-    OUT.partial; the same command compares it with what it makes, and goes on behind it: each record is there once.
+    The same recording, policy and secret give the same output, byte by byte. A run that was interrupted is continued
+    by the same command, each record once: a file leaves OUT.partial, a topic keeps a note in a transaction.
 
     [bold]Examples[/bold]
 
         stream-anon replay june.jsonl -p policy.yaml -o june-anonymous.jsonl --time admitted
 
-        stream-anon replay june.jsonl -p policy.yaml -o june-anonymous.jsonl --algorithm sweep
+        stream-anon replay kafka:admissions -p policy.yaml -o kafka:june --from 2026-06-01 --to 2026-07-01
+
+        stream-anon replay kafka:admissions -p policy.yaml -o all.csv --algorithm sweep
     """
     _, schema = prepare(policy)
-    _check(schema, data, out, time_field, rate, algorithm)
-    with bars(quiet=as_json) as bar, _letters(dead_letters, as_json) as letters, resumed_file(out) as file:
-        if file.left:
-            output.say(f"{out}{PARTIAL}: {file.left:,} bytes are there; going on behind them")
-        sheet = sheet_for(out, cast(IO[bytes], file))
-        if algorithm is None:
-            make_ready(schema.policy.algorithm, quiet=as_json)
-            run = Replay(schema, Instants(time_field, rate), time_field, sheet)
-            run.run(read_parts(data), letters, bar("replaying"))
-            found: dict[str, Any] = run.pipeline.tally.summary()
-        else:
-            batch = Anonymization(schema, algorithm, options_of(settings or []), seed)
-            batch.read(read_parts(data), letters, bar("reading"))
-            agree(batch, yes, bar.progress)
-            batch.divide(bar(f"grouping ({algorithm})"))
-            batch.write(sheet, bar("writing"))
-            found = batch.summary()
+    _check(schema, data, time_field, rate, algorithm, bool(since or until))
+    options = options_of(settings or [])
+    facts: dict[str, Any] = {"policy": schema.fingerprint, "algorithm": algorithm, "options": options, "seed": seed}
+    facts |= {"time": time_field, "rate": rate}
+    with recording(data, schema, since or (), until or ()) as source, target(out, schema, facts | source.facts) as goal:
+        if goal.done:
+            output.say(f"{out}: is complete already; nothing was written")
+            return
+        goal.claim(source.settle(goal.kept))
+        with bars(quiet=as_json) as bar, _letters(dead_letters, as_json, source) as letters:
+            if algorithm is None:
+                instants = own_times if topic_in(data) is not None else Instants(time_field, rate)
+                make_ready(schema.policy.algorithm)
+                run = Replay(schema, instants, time_field, goal.sheet)
+                run.run(source.parts(), letters, bar("replaying"))
+                found: dict[str, Any] = run.pipeline.tally.summary()
+            else:
+                batch = Anonymization(schema, algorithm, options, seed)
+                found = _divide(batch, source, letters, goal.sheet, bar, yes)
+    _tell(found, out, algorithm, as_json)
+
+
+def _divide(
+    batch: Anonymization, source: Recording, letters: DeadLetters, sheet: Sheet, bar: Bars, yes: bool
+) -> dict[str, Any]:
+    batch.read(source.parts(), letters, bar("reading"))
+    agree(batch, yes, bar.progress)
+    make_batch_ready(batch)
+    batch.divide(bar(f"grouping ({batch.algorithm})"))
+    batch.write(sheet, bar("writing"))
+    return batch.summary()
+
+
+def _tell(found: dict[str, Any], out: str, algorithm: str | None, as_json: bool) -> None:
     if as_json:
-        output.print_json(found | {"output": str(out)})
+        output.print_json(found | {"output": out})
         return
     seen = found.get("consumed", found.get("rows", 0))
     rejected = sum(found["rejected"].values())
@@ -94,13 +131,14 @@ def replay(
 
 
 def _check(
-    schema: Schema, data: Path, out: Path, time_field: str | None, rate: float | None, algorithm: str | None
+    schema: Schema, data: str, time_field: str | None, rate: float | None, algorithm: str | None, spanned: bool
 ) -> None:
-    kind_of(data)
-    if kind_of(out) == "parquet":
-        raise TableError(f"{out}: a Parquet file cannot be continued; write .jsonl or .csv, or use anonymize")
-    refuse_to_overwrite(out)
-    if algorithm is None and (time_field is None) == (rate is None):
+    topic = topic_in(data) is not None
+    if topic and (time_field or rate):
+        raise typer.BadParameter("a topic's records bring their own times", param_hint="--time")
+    if spanned and not topic:
+        raise typer.BadParameter("a file is read whole; only a topic has offsets", param_hint="--from")
+    if not topic and algorithm is None and (time_field is None) == (rate is None):
         raise typer.BadParameter("a stream needs a clock: say --time FIELD, or --rate N", param_hint="--time")
     if not schema.keys.stable:
         raise StreamAnonError(
@@ -110,10 +148,10 @@ def _check(
 
 
 @contextmanager
-def _letters(path: Path | None, as_json: bool) -> Iterator[DeadLetters]:
+def _letters(path: Path | None, as_json: bool, source: Recording) -> Iterator[DeadLetters]:
     if path is None:
-        yield DeadLetters(None, as_json)
+        yield DeadLetters(None, as_json, source.place)
         sys.stderr.flush()
         return
     with resumed_file(path) as file:
-        yield DeadLetters(cast(IO[bytes], file), as_json)
+        yield DeadLetters(cast(IO[bytes], file), as_json, source.place)

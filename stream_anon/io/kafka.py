@@ -214,6 +214,11 @@ class KafkaTransport:
         with self._watchdog("bounds"), _translated():
             return self._topics.bounds(topic)
 
+    def offsets_at(self, topic: str, when: float) -> dict[int, int]:
+        """First offsets at or after a time."""
+        with self._watchdog("offsets_at"), _translated():
+            return self._topics.offsets_at(topic, when)
+
     def aside(self, call: Callable[[], None]) -> Callable[[], None]:
         """On a thread of its own: half of a transaction is waiting, and compiled kernels need no interpreter."""
         return self._beside.submit(call).result

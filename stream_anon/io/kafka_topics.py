@@ -69,6 +69,13 @@ class KafkaTopics:
         first, end = self.consumer.beginning_offsets(partitions), self.consumer.end_offsets(partitions)
         return {tp.partition: (first[tp], end[tp]) for tp in partitions}
 
+    def offsets_at(self, topic: str, when: float) -> dict[int, int]:
+        """Per partition the first offset with a record at or after a time, its end if there is none."""
+        ends = {p: end for p, (_, end) in self.bounds(topic).items()}
+        wanted = {TopicPartition(topic, p): int(when * 1000) for p in ends}
+        found = self.consumer.offsets_for_times(wanted)
+        return ends | {tp.partition: min(at.offset, ends[tp.partition]) for tp, at in found.items() if at is not None}
+
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
         """Stretch by stretch; an offset that was passed without a record no longer exists."""
         wanted: dict[int, list[int]] = defaultdict(list)

@@ -127,6 +127,13 @@ class MemoryTransport:
         """First and end offsets."""
         return {p: (log.start, len(log.entries)) for p, log in enumerate(self.broker.logs(topic))}
 
+    def offsets_at(self, topic: str, when: float) -> dict[int, int]:
+        """The first entries at or after a time."""
+        return {
+            p: next((i for i, entry in enumerate(log.entries) if entry.timestamp >= when), len(log.entries))
+            for p, log in enumerate(self.broker.logs(topic))
+        }
+
     def aside(self, call: Callable[[], None]) -> Callable[[], None]:
         """Nothing happens before it is waited for."""
         return call

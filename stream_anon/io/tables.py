@@ -14,7 +14,7 @@ import numpy as np
 
 from stream_anon.core.decode import Payload, Reject, Rejection
 from stream_anon.core.encode import Encoded, Encoder
-from stream_anon.core.hierarchy import Floats
+from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.lines import LINE_LIMIT
 
@@ -38,12 +38,17 @@ def kind_of(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some rows of a table, numbered from 1, either as bytes or as cells, and how far into the file they reach."""
+    """Some rows of a table, numbered from 1, either as bytes or as cells, and how far into the whole they reach.
+
+    Rows of a topic also bring where they stand, partition and offset, and their own times.
+    """
 
     first: int
     payloads: Sequence[Payload] | None
     cells: Sequence[Mapping[str, Any]]
     reached: float
+    refs: Ints | None = None
+    times: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.cells if self.payloads is None else self.payloads)
@@ -51,7 +56,9 @@ class Part:
     def encode(self, encoder: Encoder, arrived: Floats) -> Encoded:
         """The rows; a rejection's index is the number of its row in the table."""
         n = len(self)
-        ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(self.first, self.first + n)], axis=1)
+        ref = self.refs
+        if ref is None:
+            ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(self.first, self.first + n)], axis=1)
         if self.payloads is None:
             encoded = encoder.encode_cells(self.cells, ref, arrived)
         else:

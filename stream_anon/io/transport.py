@@ -140,6 +140,9 @@ class Transport(Protocol):
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """First offset and end offset of each partition of a topic."""
 
+    def offsets_at(self, topic: str, when: float) -> dict[int, int]:
+        """Per partition the first offset with a record at or after `when`, seconds since 1970; its end if none is."""
+
     def aside(self, call: Callable[[], None]) -> Callable[[], None]:
         """Do `call`, a whole transaction, while the caller goes on; what is returned waits for it and raises its error.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +24,17 @@ from stream_anon.observe.tally import Tally
 AT_ONCE = 500
 """Groups written between two words about progress."""
 
+_FEW = 200
+
 Progress = Callable[[float], None]
 """Told the share that is done, 0 to 1."""
 
 
 class Anonymization:
-    """One table, one algorithm, in three steps that the caller takes in order: `read`, `divide`, `write`."""
+    """One table, one algorithm, in three steps that the caller takes in order: `read`, `divide`, `write`.
+
+    Before `divide`, `warm_up` takes the time of compiling out of it.
+    """
 
     def __init__(self, schema: Schema, algorithm: str, options: Mapping[str, Any] | None = None, seed: int = 0) -> None:
         self._per_pair = build(algorithm, options, seed).nanoseconds
@@ -56,6 +63,12 @@ class Anonymization:
     def seconds(self) -> float:
         """Roughly what dividing will take, if the work grows with the square of the rows; else 0."""
         return self._per_pair * 1e-9 * float(len(self.rows or ())) ** 2
+
+    def warm_up(self) -> None:
+        """Divide a few of the rows and forget it: that compiles just what the algorithm needs under this policy."""
+        if self.rows is not None and len(self.rows):
+            aside = replace(self.schema, requirements=deepcopy(self.schema.requirements))
+            partition(self.algorithm, self.rows.take(slice(0, _FEW)), aside, self._options, self._seed)
 
     def divide(self, progress: Progress) -> None:
         """Make groups; they are ordered by their ids, which tell nothing."""

@@ -15,7 +15,7 @@ from stream_anon.runtime.ledger import Offsets
 from stream_anon.runtime.letters import dead_letter
 from stream_anon.runtime.partition import Partition
 from stream_anon.runtime.parts import Formed, Ints, Parts
-from stream_anon.runtime.replay import Press
+from stream_anon.runtime.press import Press
 from stream_anon.runtime.settings import WorkerSettings
 
 

@@ -10,7 +10,7 @@ from stream_anon.runtime.codec import Codec
 from stream_anon.runtime.holdings import Holdings
 from stream_anon.runtime.partition import Partition, rows_of
 from stream_anon.runtime.parts import Parts
-from stream_anon.runtime.replay import WithdrawnError, members_of
+from stream_anon.runtime.press import WithdrawnError, members_of
 from stream_anon.runtime.restore import REMEDIES, QuarantineError, Restorer
 from stream_anon.runtime.settings import WorkerSettings
 
@@ -141,7 +141,7 @@ class Ownership:
         for number, partition in restored.items():
             groups = partition.ledger.announced
             try:
-                partition.announced = self._holdings.press.replay(partition.ledger, fetched, now)
+                partition.announced = self._holdings.press.reprint(partition.ledger, fetched, now)
             except WithdrawnError as error:
                 rows = sum(len(members) for members in groups)
                 self._observer.withdrawn(error.reason, len(groups), rows)

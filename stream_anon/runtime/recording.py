@@ -45,6 +45,13 @@ class Instants:
         return np.array([math.nan if type(row) is tuple else instant(get(row)) for row in rows], dtype=np.float64)
 
 
+def own_times(part: Part) -> Floats:
+    """The times that rows of a topic bring themselves."""
+    if part.times is None:
+        raise ValueError("these rows bring no times of their own")
+    return part.times
+
+
 def instant(value: Any) -> float:
     """Seconds since 1970 of ISO 8601 text, UTC unless it says otherwise, or of a number of seconds or milliseconds.
 
@@ -73,7 +80,7 @@ class Replay:
     3. At the end, flush.
     """
 
-    def __init__(self, schema: Schema, instants: Instants, field: str | None, sheet: Sheet) -> None:
+    def __init__(self, schema: Schema, instants: Callable[[Part], Floats], field: str | None, sheet: Sheet) -> None:
         self.pipeline = Pipeline(schema)
         self._encoder = Encoder(schema)
         self._instants = instants
@@ -106,11 +113,11 @@ class Replay:
         self.pipeline.tally.read(len(part), rejections)
         if rejections:
             reject(rejections)
-        place = encoded.batch.ref[:, 1] - part.first
-        rows = encoded.batch.take(~timeless[place])
+        when = np.delete(when, sorted(r - part.first for r in refused))
+        rows, when = encoded.batch.take(~np.isnan(when)), when[~np.isnan(when)]
         if not len(rows):
             return
-        clock = np.maximum(np.maximum.accumulate(when[rows.ref[:, 1] - part.first]), self._now)
+        clock = np.maximum(np.maximum.accumulate(when), self._now)
         rows.arrived[:] = clock
         self._push(rows, clock)
 

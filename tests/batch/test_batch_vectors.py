@@ -87,6 +87,25 @@ def test_orders(tmp_path: Path, order: list[str], expected: set[Any], loss: floa
     assert round(ncp(table), 3) == loss
 
 
+CELLS = [
+    # remark, order, classes: A 50~55 F, B 50~55 M, C 55~60 F, D 55~60 M
+    ("what matters first is kept: sex", ["sex", "age"], {(1, 3), (2, 4)}),
+    ("what matters first is kept: age", ["age", "sex"], {(1, 2), (3, 4)}),
+]
+
+
+@pytest.mark.parametrize(("order", "expected"), [c[1:] for c in CELLS], ids=[c[0] for c in CELLS])
+def test_four_cells(tmp_path: Path, order: list[str], expected: set[Any]) -> None:
+    attributes = {
+        "age": names(kind="flat", values=["50~55", "55~60"]),
+        "sex": names(kind="flat", values=["F", "M"]),
+        "disease": {"role": "insensitive"},
+    }
+    schema = schema_of(tmp_path, attributes, [{"model": "k_anonymity", "k": 2}])
+    rows = rows_of(schema, [{"age": age, "sex": sex} for age in ("50~55", "55~60") for sex in ("F", "M")])
+    assert classes(partition("mondrian", rows, schema, {"order": order}).classes) == expected
+
+
 SIX = [
     ("Black", "M", "1965-03-18", "02141", "Flu"), ("Black", "M", "1965-05-01", "02142", "Cancer"),
     ("Black", "M", "1966-06-10", "02135", "Obesity"), ("Black", "M", "1966-07-15", "02137", "Gastritis"),
@@ -111,6 +130,48 @@ def test_six_records_become_three_pairs(tmp_path: Path, name: str) -> None:
     assert published == {
         ("Black", "M", "1965", "0214*"), ("Black", "M", "1966", "0213*"), ("White", "F", "1968", "0213*"),
     }  # fmt: skip
+
+
+OCCUPATIONS = {
+    "Armed-Forces": (0.95, 10), "Exec-managerial": (0.90, 10), "Prof-specialty": (0.85, 9),
+    "Protective-serv": (0.80, 8), "Priv-house-serv": (0.80, 8), "Transport-moving": (0.70, 8),
+    "Tech-support": (0.65, 7), "Farming-fishing": (0.60, 7), "Machine-op-inspct": (0.50, 6),
+    "Handlers-cleaners": (0.40, 5), "Craft-repair": (0.30, 4), "Adm-clerical": (0.20, 3),
+    "Other-service": (0.10, 2), "Sales": (0.10, 2),
+}  # fmt: skip
+
+
+def workers(count: int) -> list[dict[str, Any]]:
+    """Occupations that go with the zip, so that neighbours are alike: what a skew attack needs."""
+    rng = np.random.default_rng(11)
+    zone, job = rng.integers(0, 7, count), rng.integers(0, 14, count)
+    job = np.where(rng.random(count) < 0.3, 2 * zone, job)
+    every = list(OCCUPATIONS)
+    age = rng.integers(20, 60, count).tolist()
+    return [{"age": age[i], "zip": f"{zone[i]}{i % 3}", "job": every[job[i]]} for i in range(count)]
+
+
+def exposed(groups: Any, c: float) -> int:
+    """Rows in a class where one value's share is above c."""
+    worst = [(len(g.rows), np.unique(g.rows.values[:, 0].astype(str), return_counts=True)[1].max()) for g in groups]
+    return sum(size for size, most in worst if most > c * size + 1e-9)
+
+
+@pytest.mark.parametrize("name", ["lc-clustering", "mondrian", "sweep"])
+def test_fourteen_sensitivities_leave_nobody_open_to_a_skew_attack(tmp_path: Path, name: str) -> None:
+    attributes = {"age": number(20, 59), "zip": names(kind="prefix", length=2), "job": {"role": "sensitive"}}
+    values = {job: {"sensitivity": s, "l": l} for job, (s, l) in OCCUPATIONS.items()}  # noqa: E741
+    personal = {"model": "lc_anonymity", "attribute": "job", "l": 2, "c": 0.4, "values": values}
+    records = workers(700)
+    schema = schema_of(tmp_path, attributes, [personal])
+    found = partition(name, rows_of(schema, records), schema)
+    assert sum(len(group.rows) for group in found.groups) > 0.9 * len(records)
+    for group in found.groups:
+        jobs = group.rows.values[:, 0].tolist()
+        assert len(set(jobs)) >= max(OCCUPATIONS[job][1] for job in jobs)
+    assert exposed(found.groups, 0.4) == 0
+    plain = schema_of(tmp_path, attributes, [diversity(2, "job")])
+    assert exposed(partition("mondrian", rows_of(plain, records), plain).groups, 0.4) > 50
 
 
 GUARDED = [

@@ -6,17 +6,19 @@ import csv
 import json
 from itertools import islice
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
 
 from stream_anon.batch import partition
-from stream_anon.cli import run
+from stream_anon.cli import ready, run
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.io.tables import read_parts
+from stream_anon.runtime.anonymize import Anonymization
 from stream_anon.runtime.demo import admissions, policy_text
 from stream_anon.runtime.recording import instant
 
@@ -166,6 +168,35 @@ def test_many_classes_are_absorbed(place: Path) -> None:
     for seed in range(5):
         found = partition("l-clustering", rows, schema, seed=seed)
         assert sum(map(len, found.classes)) + len(found.suppressed) == len(rows)
+
+
+@pytest.mark.parametrize("command", [("anonymize",), ("replay", "-a", "sweep")])
+def test_compiling_is_said_while_it_lasts(
+    place: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = Event()
+    monkeypatch.setattr(ready, "COMPILED", True)
+    monkeypatch.setattr(ready, "PATIENCE", 0.0)
+    monkeypatch.setattr(ready.output, "say", lambda text: said.set() if "compiling" in text else None)
+    monkeypatch.setattr(Anonymization, "warm_up", lambda self: said.wait(30) or pytest.fail("nothing was said"))
+    assert call(place, command[0], "data.jsonl", "out.jsonl", *command[1:], "--json") == 0
+    assert json.loads(capsys.readouterr().out)["published"] == COUNT
+
+
+def test_a_warm_up_leaves_no_trace(place: Path) -> None:
+    """A model that learns from the whole learns from it once, and few rows are no reason to fail."""
+    text = (place / "policy.yaml").read_text(encoding="utf-8")
+    learned = "{model: t_closeness, attribute: diagnosis, t: 0.9, estimate: {after: 250}}"
+    (place / "policy.yaml").write_text(text.replace("privacy:", f"privacy:\n  - {learned}", 1), encoding="utf-8")
+    groups = []
+    for warm in (False, True):
+        run = Anonymization(prepare(place / "policy.yaml")[1], "sweep")
+        run.read(read_parts(place / "data.jsonl"), lambda rejections: None, lambda share: None)
+        if warm:
+            run.warm_up()
+        run.divide(lambda share: None)
+        groups.append([group.id for group in run.groups])
+    assert groups[0] == groups[1] != []
 
 
 def test_report(place: Path) -> None:

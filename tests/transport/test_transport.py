@@ -258,6 +258,8 @@ def test_facts_and_bounds(world: Memory | Real) -> None:
     assert facts.cleanup_policy == "delete"
     assert t.facts(world.output).topic_id != facts.topic_id
     assert t.bounds(world.input) == {0: (0, 0), 1: (0, 1)}
+    assert t.offsets_at(world.input, 0.0) == {0: 0, 1: 0}
+    assert t.offsets_at(world.input, 4e9) == {0: 0, 1: 1}
     with pytest.raises(TransportError):
         t.facts("no-such-topic")
 

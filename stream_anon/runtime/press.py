@@ -44,7 +44,7 @@ class Press:
             rows,
         )
 
-    def replay(self, ledger: Ledger, fetched: dict[Ref, bytes | None], now: float) -> list[Formed]:
+    def reprint(self, ledger: Ledger, fetched: dict[Ref, bytes | None], now: float) -> list[Formed]:
         """All announced groups of a ledger, or `WithdrawnError`.
 
         1. The policy must be the one that announced.  2. Every member must still exist.  3. Every member must encode.

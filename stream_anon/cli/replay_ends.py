@@ -1,0 +1,208 @@
+"""Both ends of a replay, each a file or `kafka:TOPIC`: opened so that an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+from uuid import uuid4
+
+from stream_anon.cli import output
+from stream_anon.cli.kafka_part import need_clients
+from stream_anon.core.schema import Schema
+from stream_anon.io.resume import PARTIAL, resumed_file
+from stream_anon.io.sheets import Sheet, refuse_to_overwrite, sheet_for
+from stream_anon.io.tables import Part, TableError, kind_of, read_parts
+
+if TYPE_CHECKING:
+    from stream_anon.io.kafka import KafkaTransport
+    from stream_anon.runtime.past import Past
+    from stream_anon.runtime.span import Span
+    from stream_anon.runtime.topic_sheet import TopicSheet
+
+SCHEME = "kafka:"
+SPAN = ".span"
+
+
+def topic_in(text: str) -> str | None:
+    """The topic that an argument names, None if it names a file."""
+    return text.removeprefix(SCHEME) if text.startswith(SCHEME) else None
+
+
+@dataclass
+class Recording:
+    """What is read. `facts` tell one recording from another; a topic's span is fixed by the first run."""
+
+    name: str
+    topic: str | None
+    since: Sequence[str] = ()
+    until: Sequence[str] = ()
+    reader: KafkaTransport | None = None
+    past: Past | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def settle(self, kept: Span | None) -> Span | None:
+        """Fix what is read: the span of an earlier run, if there was one. None for a file."""
+        if self.reader is None or self.topic is None:
+            return None
+        from stream_anon.runtime.past import Past
+        from stream_anon.runtime.span import refuse_gone, span_of
+
+        span = span_of(self.reader, self.topic, self.since, self.until) if kept is None else kept
+        refuse_gone(self.reader, self.topic, span)
+        self.past = Past(self.reader, self.topic, span)
+        return span
+
+    def parts(self) -> Iterator[Part]:
+        """The rows."""
+        return read_parts(Path(self.name)) if self.past is None else self.past.parts()
+
+    @property
+    def place(self) -> Callable[[int], Mapping[str, Any]] | None:
+        """Where a row stands, if not on the line of its number."""
+        return None if self.past is None else self.past.place
+
+
+@contextmanager
+def recording(text: str, schema: Schema, since: Sequence[str], until: Sequence[str]) -> Iterator[Recording]:
+    """What `text` names, to be read."""
+    topic = topic_in(text)
+    if topic is None:
+        kind_of(Path(text))
+        yield Recording(text, None)
+        return
+    reader = _transport(schema, topic, f"replay-{uuid4().hex[:12]}")
+    try:
+        found = reader.facts(topic)
+        facts = {"topic": found.topic_id, "cluster": found.cluster_id, "since": since, "until": until}
+        yield Recording(text, topic, since, until, reader, facts=facts)
+    finally:
+        reader.close()
+
+
+class Target(Protocol):
+    """What is written. A run claims it with the span it reads."""
+
+    @property
+    def sheet(self) -> Sheet:
+        """Where groups are written."""
+        ...
+
+    @property
+    def kept(self) -> Span | None:
+        """The span of an interrupted run."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Whether an earlier run came to its end."""
+        ...
+
+    def claim(self, span: Span | None) -> None:
+        """Keep the span for a run that has to go on, before anything is written."""
+        ...
+
+
+def target(text: str, schema: Schema, facts: Mapping[str, Any]) -> AbstractContextManager[Target]:
+    """What `text` names, to be written; `facts` tell one run from another."""
+    topic = topic_in(text)
+    if topic is not None:
+        return _topic_target(topic, schema, facts)
+    return _file_target(Path(text), facts)
+
+
+@dataclass
+class FileTarget:
+    """A file that grows as `OUT.partial`, and the span of a topic beside it as `OUT.span`."""
+
+    sheet: Sheet
+    run: str
+    path: Path
+    kept: Span | None = None
+
+    @property
+    def done(self) -> bool:
+        """A file that is complete is never opened again."""
+        return False
+
+    def claim(self, span: Span | None) -> None:
+        """A file that is read needs no note."""
+        if span is not None and self.kept is None:
+            from stream_anon.runtime.note import keep_span
+
+            keep_span(self.path, self.run, span)
+
+
+@contextmanager
+def _file_target(path: Path, facts: Mapping[str, Any]) -> Iterator[Target]:
+    if kind_of(path) == "parquet":
+        raise TableError(f"{path}: a Parquet file cannot be continued; write .jsonl or .csv, or use anonymize")
+    refuse_to_overwrite(path)
+    beside, run, kept = path.with_name(path.name + SPAN), "", None
+    if "topic" in facts:
+        from stream_anon.runtime.note import kept_span, run_of
+
+        run = run_of(**facts)
+        kept = kept_span(beside, run)
+    with resumed_file(path) as file:
+        if file.left:
+            if kept is None and "topic" in facts:
+                raise TableError(f"{path}{PARTIAL}: is there without {beside.name}; remove it to start again")
+            output.say(f"{path}{PARTIAL}: {file.left:,} bytes are there; going on behind them")
+        yield FileTarget(sheet_for(path, cast(IO[bytes], file)), run, beside, kept)
+    beside.unlink(missing_ok=True)
+
+
+@dataclass
+class TopicTarget:
+    """A topic with the note of this run beside its offset."""
+
+    sheet: TopicSheet
+    kept: Span | None
+    begun: bool
+
+    @property
+    def done(self) -> bool:
+        """Whether an earlier run came to its end."""
+        return self.sheet.done
+
+    def claim(self, span: Span | None) -> None:
+        """The note of an earlier run claims it already."""
+        if not self.begun:
+            self.sheet.claim(span)
+
+
+@contextmanager
+def _topic_target(topic: str, schema: Schema, facts: Mapping[str, Any]) -> Iterator[Target]:
+    writer = _transport(schema, topic, f"replay-{topic}")
+    from stream_anon.runtime.note import run_of
+    from stream_anon.runtime.topic_sheet import TopicSheet
+
+    try:
+        found = writer.facts(topic)
+        run = run_of(**facts, output=found.topic_id, output_cluster=found.cluster_id)
+        sheet = TopicSheet(writer, topic, run, schema.keys.ledger)
+        kept, begun = sheet.open()
+        if begun and not sheet.done:
+            output.say(f"{topic}: an earlier run came part of the way; going on behind it")
+        yield TopicTarget(sheet, kept, begun)
+    finally:
+        writer.close()
+
+
+def _transport(schema: Schema, topic: str, slot: str) -> KafkaTransport:
+    """One member of a group of its own; a successor in the same slot takes over at once."""
+    need_clients()
+    from stream_anon.io.kafka import KafkaTransport
+    from stream_anon.runtime.build import kafka_of, transactional_id
+
+    kafka = kafka_of(schema.policy)
+    return KafkaTransport(
+        kafka.bootstrap,
+        f"{kafka.group}-{slot}",
+        topic,
+        transactional_id=transactional_id(kafka.group, slot),
+        options=dict(kafka.options) | {"group.instance.id": slot},
+    )
