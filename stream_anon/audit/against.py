@@ -12,7 +12,7 @@ from stream_anon.audit.findings import Findings
 from stream_anon.audit.matching import assign
 from stream_anon.audit.models import SLACK, Counts, Guarding, KAnonymity
 from stream_anon.audit.numbers import Label, Rows
-from stream_anon.audit.original import Kind, Original
+from stream_anon.audit.original import Kind, Original, match
 from stream_anon.audit.policy import Rules
 
 Ints = npt.NDArray[np.int64]
@@ -35,13 +35,11 @@ def compare(rows: Rows, labels: Mapping[int, Label], original: Original, rules: 
     """Compare all published rows, sorted by group, with the raw table."""
     kinds = list(original.kinds(rows, labels))
     found = Compared(raw_rows=len(original))
-    uncovered = [kind for kind, _ in kinds if not len(kind.candidates)]
-    findings.note("not-in-raw", dict.fromkeys(kind.group for kind in uncovered))
     found.covered = sum(kind.number for kind, _ in kinds if len(kind.candidates))
-    fitting = [kind for kind, _ in kinds if len(kind.candidates)]
-    owner, lacking = assign([k.number for k in fitting], [k.candidates.tolist() for k in fitting])
-    found.matched = len(owner)
-    findings.note("more-than-raw", dict.fromkeys(k.group for k, n in zip(fitting, lacking, strict=True) if n))
+    matched, lacking = match(kinds, len(rows))
+    found.matched = int((matched >= 0).sum())
+    findings.note("not-in-raw", dict.fromkeys(kind.group for kind in lacking if not len(kind.candidates)))
+    findings.note("more-than-raw", dict.fromkeys(kind.group for kind in lacking if len(kind.candidates)))
     groups: dict[int, list[tuple[Kind, Ints]]] = {}
     for kind, index in kinds:
         groups.setdefault(kind.group, []).append((kind, index))

@@ -11,20 +11,20 @@ from stream_anon.audit.against import Compared, compare
 from stream_anon.audit.chunks import Chunk
 from stream_anon.audit.files import read_chunks
 from stream_anon.audit.findings import Findings
-from stream_anon.audit.groups import Judge
+from stream_anon.audit.groups import Judge, without_repeats
 from stream_anon.audit.models import Guarding
 from stream_anon.audit.numbers import Numbers, Rows
-from stream_anon.audit.original import Original, read_original
+from stream_anon.audit.original import Original
 from stream_anon.audit.policy import Rules
-from stream_anon.audit.pool import IN_MEMORY, Closed, Pool
+from stream_anon.audit.pool import IN_MEMORY, Closed, Pool, whole_groups
 from stream_anon.audit.result import AuditResult, SensitiveMeasure
 
 
 class Auditor:
     """Feed it chunks, then ask for the result.
 
-    `live`: groups are judged as soon as they are whole, and what is incomplete at the end is open, not wrong. `repeats`:
-    the reader sees uncommitted records, among which an aborted transaction may show a record twice.
+    `live`: groups are judged as soon as they are whole, and what is incomplete at the end is open, not wrong.
+    `repeats`: the reader sees uncommitted records, among which an aborted transaction may show a record twice.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class Auditor:
     ) -> None:
         self._rules, self._findings, self._original, self._live = rules, findings, original, live
         self._numbers = Numbers(rules, findings, keep=original is not None)
-        self._judge = Judge(rules, findings, repeats)
-        self._pool, self._closed = Pool(in_memory), Closed()
+        self._judge = Judge(rules, findings)
+        self._pool, self._closed = Pool(in_memory, repeats), Closed()
         self._all: list[Rows] = []
         self._repeats = repeats
-        self._open = 0
+        self._open = self._repeated = 0
 
     def add(self, chunk: Chunk) -> None:
         """Take more records."""
@@ -51,8 +51,9 @@ class Auditor:
         rows = self._numbers.rows(chunk)
         if self._live:
             again = self._closed.contains(rows["group"])
-            if again.any() and not self._repeats:
+            if not self._repeats:
                 self._findings.note("row-twice", np.unique(rows["group"][again]))
+            self._repeated += int(again.sum()) if self._repeats else 0
             rows = rows[~again]
         self._pool.add(rows)
         whole = self._pool.whole() if self._live else None
@@ -61,6 +62,9 @@ class Auditor:
             self._closed.add(np.unique(whole["group"]))
 
     def _settle(self, rows: Rows) -> None:
+        if self._repeats:
+            count, rows = len(rows), without_repeats(rows)
+            self._repeated += count - len(rows)
         self._judge(rows)
         if self._original is not None:
             self._all.append(rows)
@@ -68,9 +72,11 @@ class Auditor:
     def result(self, source: str) -> AuditResult:
         """The end: judge what is left, compare with the raw table."""
         for rows in self._pool.rest():
-            if self._live:
-                self._open += len(rows)
-            else:
+            if self._live or self._repeats:
+                whole = whole_groups(rows, self._repeats)
+                self._open += int((~whole).sum())
+                rows = rows[whole]
+            if len(rows):
                 self._settle(rows)
         compared = self._compare()
         seen, numbers, rules = self._judge.seen, self._numbers, self._rules
@@ -99,7 +105,7 @@ class Auditor:
             sizes=dict(sorted(seen.sizes.items())),
             sensitive=measures,
             versions=dict(numbers.policies),
-            repeated=seen.repeated,
+            repeated=self._repeated,
             open=self._open,
             undecided=0 if compared and compared.determined == seen.groups else seen.undecided,
             notes=self._notes(compared),
@@ -112,7 +118,7 @@ class Auditor:
             return None
         if not self._all:
             return Compared(raw_rows=len(self._original))
-        rows, labels = np.concatenate(self._all), self._numbers.kept or {}
+        rows, labels = np.concatenate(self._all), self._numbers.labels
         return compare(rows, labels, self._original, self._rules, self._findings)
 
     def _notes(self, compared: Compared | None) -> tuple[str, ...]:
@@ -130,18 +136,14 @@ class Auditor:
         return tuple(found)
 
 
-def audit_file(path: Path, rules: Rules | None, raw: Path | None = None) -> AuditResult:
+def audit_file(path: Path, rules: Rules | None, original: Original | None = None) -> AuditResult:
     """Audit a published file."""
     findings = Findings()
-    original = read_original(raw, rules) if raw is not None and rules is not None else None
-    return audit_chunks(read_chunks(path, rules, findings, original is not None), rules, findings, original, str(path))
+    return audit_chunks(read_chunks(path, rules, findings), Auditor(rules, findings, original), str(path))
 
 
-def audit_chunks(
-    chunks: Iterable[Chunk], rules: Rules | None, findings: Findings, original: Original | None, source: str
-) -> AuditResult:
+def audit_chunks(chunks: Iterable[Chunk], auditor: Auditor, source: str) -> AuditResult:
     """Audit records that have an end."""
-    auditor = Auditor(rules, findings, original)
     for chunk in chunks:
         auditor.add(chunk)
     return auditor.result(source)

@@ -1,4 +1,4 @@
-"""Published records on their way in: columns of plain values, whatever kind of file or topic they came from."""
+"""Published records on their way in: what many records share is held once, with each record's index into it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+Ints = npt.NDArray[np.int64]
+
 ENVELOPE = "_anon"
-FACTS = ("policy", "group", "row", "size", "subjects", "loss")
+FACTS = {"policy": str, "group": str, "row": int, "size": int, "subjects": int, "loss": float}
 """What the envelope tells of a record, and nothing else."""
+
+COUNTS = ("row", "size", "subjects")
+MOST = 2**31
+"""No count of the envelope reaches this."""
 
 AT_ONCE = 50_000
 """Records of a chunk: enough for columns to pay, little enough to forget."""
@@ -22,18 +28,34 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Some records, column by column. `facts` are those of the envelope; labels are hashable.
+class Coded:
+    """A column of tuples: entries, and which of them each record has."""
 
-    `times` are the timestamps of a topic's records in milliseconds, None for files.
+    entries: Sequence[tuple[Any, ...]]
+    index: Ints
+
+    @classmethod
+    def of(cls, values: Sequence[tuple[Any, ...]]) -> Coded:
+        """Every record has an entry of its own."""
+        return cls(values, np.arange(len(values)))
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some records. `own` holds the sensitive values, then those of insensitive fields if they were asked for.
+
+    `times` are the timestamps of a topic's records in milliseconds, None for files. Everything is hashable.
     """
 
-    facts: dict[str, Sequence[Any]]
-    columns: dict[str, Sequence[Any]]
-    times: npt.NDArray[np.int64] | None = None
+    labels: Coded
+    own: Coded
+    marks: Coded  # (policy, group)
+    sums: Coded  # (size, subjects, loss)
+    row: Ints
+    times: Ints | None = None
 
     def __len__(self) -> int:
-        return len(self.facts["group"])
+        return len(self.row)
 
 
 def parts(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -52,3 +74,8 @@ def hashable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(hashable(item) for item in value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+
+
+def tuples(columns: Sequence[Sequence[Any]], count: int) -> list[tuple[Any, ...]]:
+    """The rows of some columns; empty tuples if there are none."""
+    return list(zip(*columns, strict=True)) if columns else [()] * count

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stream_anon.audit.chunks import AT_ONCE, ENVELOPE, FACTS, Chunk, hashable, parts
+import numpy as np
+
+from stream_anon.audit.chunks import AT_ONCE, COUNTS, ENVELOPE, FACTS, MOST, Chunk, Coded, hashable, parts, tuples
 from stream_anon.audit.findings import Findings
 from stream_anon.audit.lines import LineReader
 from stream_anon.audit.policy import Rules
@@ -17,44 +19,53 @@ from stream_anon.errors import StreamAnonError
 
 KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet"}
 
+Kept = list[int] | None
+"""Which records are kept, None for all of them."""
+
 
 class Unreadable(StreamAnonError):
     """A file that is to be audited cannot be read."""
 
 
-def read_chunks(path: Path, rules: Rules | None, findings: Findings, keep_plain: bool = False) -> Iterator[Chunk]:
+def read_chunks(path: Path, rules: Rules | None, findings: Findings) -> Iterator[Chunk]:
     """The records of a published file."""
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise Unreadable(f"{path}: unknown kind of file; its name must end with one of: {', '.join(KINDS)}")
     try:
         if kind == "json":
-            reader = LineReader(rules, findings, keep_plain)
+            reader = LineReader(rules, findings)
             with path.open("rb") as file:
-                for lines in parts((line for line in file if not line.isspace()), AT_ONCE):
+                for lines in parts(file, AT_ONCE):
                     yield reader.read(lines)
         else:
-            yield from _tables(path, kind, rules, findings, keep_plain)
+            yield from _tables(path, kind, rules, findings)
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}") from None
 
 
-def _tables(path: Path, kind: str, rules: Rules | None, findings: Findings, keep_plain: bool) -> Iterator[Chunk]:
+def _tables(path: Path, kind: str, rules: Rules | None, findings: Findings) -> Iterator[Chunk]:
     judged = False
     for columns in csv_columns(path) if kind == "csv" else parquet_columns(path):
         if not judged:
             _judge_columns(columns, rules, findings)
             judged = True
         facts, kept = _facts(columns, findings)
-        wanted = () if rules is None else (*rules.quasi, *rules.sensitive, *(rules.plain if keep_plain else ()))
-        nothing = [None] * len(facts["group"])
-        chosen: dict[str, Any] = {}
-        for name in wanted:
-            values = columns.get(name)
-            chosen[name] = nothing if values is None else [values[i] for i in kept] if kept is not None else values
-            if rules is not None and name in rules.quasi:
-                chosen[name] = _labels(chosen[name], rules.quasi[name], kind)
-        yield Chunk(facts, chosen)
+        count = len(facts["group"])
+
+        def chosen(name: str, columns: dict[str, list[Any]] = columns, kept: Kept = kept, n: int = count) -> list[Any]:
+            values = columns.get(name, [None] * n)
+            return values if kept is None or name not in columns else [values[i] for i in kept]
+
+        labels = [_labels(chosen(name), scale, kind) for name, scale in rules.quasi.items()] if rules else []
+        own = [[hashable(v) for v in chosen(name)] for name in (*rules.sensitive, *rules.plain)] if rules else []
+        yield Chunk(
+            Coded.of(tuples(labels, count)),
+            Coded.of(tuples(own, count)),
+            Coded.of(tuples([facts["policy"], facts["group"]], count)),
+            Coded.of(tuples([facts["size"], facts["subjects"], facts["loss"]], count)),
+            np.array(facts["row"], dtype=np.int64),
+        )
 
 
 def _judge_columns(columns: dict[str, list[Any]], rules: Rules | None, findings: Findings) -> None:
@@ -76,24 +87,23 @@ def _declared(name: str, declared: set[str]) -> bool:
     return name in declared or any(name.startswith(f"{field}.") for field in declared)
 
 
-def _facts(columns: dict[str, list[Any]], findings: Findings) -> tuple[dict[str, Any], list[int] | None]:
+def _facts(columns: dict[str, list[Any]], findings: Findings) -> tuple[dict[str, Any], Kept]:
     """The envelope's columns, and which records are kept if some have none that can be understood."""
     try:
         given = {fact: columns[f"{ENVELOPE}.{fact}"] for fact in FACTS}
     except KeyError:
         raise Unreadable("this is no output of stream-anon: it has no columns _anon.group, _anon.row, ...") from None
-    kinds = {"policy": str, "group": str, "row": int, "size": int, "subjects": int, "loss": float}
     try:
-        facts: dict[str, Any] = {fact: list(map(kinds[fact], values)) for fact, values in given.items()}
-        if all(0 <= min(facts[fact]) <= max(facts[fact]) < 2**31 for fact in ("row", "size", "subjects")):
+        facts: dict[str, Any] = {fact: list(map(FACTS[fact], values)) for fact, values in given.items()}
+        if all(0 <= min(facts[fact]) <= max(facts[fact]) < MOST for fact in COUNTS):
             return facts, None
     except (TypeError, ValueError):
         pass
     kept, facts = [], {fact: [] for fact in FACTS}
     for i, values in enumerate(zip(*given.values(), strict=True)):
         try:
-            told = [kind(value) for kind, value in zip(kinds.values(), values, strict=True)]
-            right = all(0 <= number < 2**31 for number in told[2:5])
+            told = [kind(value) for kind, value in zip(FACTS.values(), values, strict=True)]
+            right = all(0 <= number < MOST for number in told[2:5])
         except (TypeError, ValueError):
             right = False
         if not right:

@@ -24,7 +24,6 @@ class Seen:
 
     groups: int = 0
     records: int = 0
-    repeated: int = 0
     fewest_rows: int = 0
     fewest_people: int = 0
     undecided: int = 0
@@ -38,18 +37,17 @@ class Seen:
 class Judge:
     """Judges blocks of whole groups, sorted by group and row."""
 
-    def __init__(self, rules: Rules | None, findings: Findings, repeats: bool = False) -> None:
-        self._rules, self._findings, self._repeats = rules, findings, repeats
+    def __init__(self, rules: Rules | None, findings: Findings) -> None:
+        self._rules, self._findings = rules, findings
         self._growing = rules is None or rules.growing
         self.seen = Seen()
         self._classes: list[npt.NDArray[np.void]] = []
 
     def __call__(self, rows: Rows) -> None:
         """Judge one block."""
-        rows = self._without_repeats(rows)
         group, starts, number = np.unique(rows["group"], return_index=True, return_counts=True)
         which = np.repeat(np.arange(len(group)), number)
-        people = np.maximum.reduceat(rows["people"], starts).astype(np.int64)
+        people = np.minimum(np.maximum.reduceat(rows["people"], starts), number)
         self._structure(rows, group, starts, number, which)
         self.seen.groups += len(group)
         self.seen.records += len(rows)
@@ -58,22 +56,10 @@ class Judge:
         for size, count in zip(*np.unique(number, return_counts=True), strict=True):
             self.seen.sizes[int(size)] = self.seen.sizes.get(int(size), 0) + int(count)
         if self._rules is not None:
-            self._models(rows, group, number, which, np.minimum(people, number), self._rules)
+            self._models(rows, group, number, which, people, self._rules)
             classes = np.zeros(len(group), dtype=[("box", "i8"), ("rows", "u4"), ("people", "u4")])
             classes["box"], classes["rows"], classes["people"] = rows["box"][starts], number, people
             self._classes.append(classes)
-
-    def _without_repeats(self, rows: Rows) -> Rows:
-        """For a reader of uncommitted records, without those that an aborted transaction showed before."""
-        if not self._repeats:
-            return rows
-        facts = [name for name in rows.dtype.names or () if name != "time"]
-        same = np.ones(len(rows), dtype=np.bool_)
-        for name in facts:
-            same[1:] &= rows[name][1:] == rows[name][:-1]
-        same[:1] = False
-        self.seen.repeated += int(same.sum())
-        return rows[~same]
 
     def _structure(self, rows: Rows, group: Ints, starts: Ints, number: Ints, which: Ints) -> None:
         """What a group says of itself."""
@@ -144,3 +130,13 @@ def _rising(values: Ints, which: Ints) -> npt.NDArray[np.bool_]:
     falls = np.zeros(int(which[-1]) + 1, dtype=np.bool_)
     falls[which[1:][(values[1:] < values[:-1]) & (which[1:] == which[:-1])]] = True
     return ~falls
+
+
+def without_repeats(rows: Rows) -> Rows:
+    """The rows without those that are equal to the one before them but for the time."""
+    same = np.ones(len(rows), dtype=np.bool_)
+    for name in rows.dtype.names or ():
+        if name != "time":
+            same[1:] &= rows[name][1:] == rows[name][:-1]
+    same[:1] = False
+    return np.asarray(rows[~same])

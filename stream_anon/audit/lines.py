@@ -1,79 +1,62 @@
-"""JSON records to columns: many in one go where they are as they should be, one by one with care where they are not."""
+"""JSON records to chunks: many in one go where they are as they should be, one by one with care where they are not."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
-import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from stream_anon.audit.chunks import ENVELOPE, FACTS, Chunk, hashable
+from stream_anon.audit.chunks import ENVELOPE, FACTS, MOST, Chunk, Coded, Ints, hashable, tuples
 from stream_anon.audit.findings import Findings
+from stream_anon.audit.fragments import Fragments
 from stream_anon.audit.policy import Rules
-from stream_anon.audit.scales import IntervalScale, SetScale
-
-_ENVELOPE_TYPES = {"policy": str, "group": str, "row": int, "size": int, "subjects": int, "loss": float}
-_NO_GROUP = "0" * 16
+from stream_anon.audit.structures import Form, Kinds, envelope_kinds, label_kinds, own_kinds
 
 
 class LineReader:
-    """Reads records under the rules, or the envelope alone without any.
+    """Reads records under the rules, or the envelope alone without any. Everything odd about a record is noted."""
 
-    The fast way decodes a whole chunk into structures that refuse unknown and missing fields, and counts the fields
-    of the text, so that none can stand twice. Anything odd is read again with care, and told.
-    """
-
-    def __init__(self, rules: Rules | None, findings: Findings, keep_plain: bool = False) -> None:
+    def __init__(self, rules: Rules | None, findings: Findings) -> None:
         self._rules, self._findings = rules, findings
-        kinds: dict[str, Any] = {f"{ENVELOPE}.{fact}": kind for fact, kind in _ENVELOPE_TYPES.items()}
-        self._names: tuple[str, ...] = ()
-        self._allowed: frozenset[str] = frozenset(kinds)
-        if rules is not None:
-            for name, scale in rules.quasi.items():
-                pair = tuple[int | float | None, int | float | None] | None
-                words = tuple[str, ...]
-                kinds[name] = (
-                    pair if isinstance(scale, IntervalScale) else words if isinstance(scale, SetScale) else str
-                )
-            kinds |= dict.fromkeys(rules.sensitive, str | int | float | bool | None)
-            kinds |= dict.fromkeys(rules.plain, Any if keep_plain else msgspec.Raw)
-            self._allowed = frozenset(kinds)
-            self._names = (*rules.quasi, *rules.sensitive, *(rules.plain if keep_plain else ()))
-        structure, self._fields = _structure(_nested(kinds), strict=rules is not None)
-        self._decode = msgspec.json.Decoder(list[structure]).decode  # type: ignore[valid-type]
-        self._get = {name: attrgetter(_path(structure, name.split("."))) for name in kinds}
+        self._labels: Kinds = label_kinds(rules) if rules else {}
+        self._own: Kinds = own_kinds(rules) if rules else {}
+        kinds = self._labels | self._own | envelope_kinds()
+        self._allowed = frozenset(kinds)
+        self._fragments = Fragments(rules) if rules and Fragments.fits(rules) else None
+        self._form = Form(kinds, strict=rules is not None)
 
-    def read(self, lines: Sequence[bytes], times: npt.NDArray[np.int64] | None = None) -> Chunk:
-        """The columns of all lines that tell their group."""
-        text = b",".join(lines)
-        try:
-            rows = self._decode(b"[" + text + b"]")
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    def read(self, lines: Sequence[bytes], times: Ints | None = None) -> Chunk:
+        """The records of all lines that tell their group."""
+        chunk = self._fragments.read(lines, times) if self._fragments else None
+        if chunk is not None:
+            return chunk
+        columns = self._form.columns(lines)
+        if columns is None or any(not 0 <= min(c) <= max(c) < MOST for c in columns[-4:-1]):
             return self._carefully(lines, times)
-        if len(rows) != len(lines) or (self._rules and text.count(b'":') != self._fields * len(lines)):
-            return self._carefully(lines, times)
-        facts = {fact: list(map(self._get[f"{ENVELOPE}.{fact}"], rows)) for fact in FACTS}
-        columns: dict[str, Sequence[Any]] = {name: list(map(self._get[name], rows)) for name in self._names}
-        return Chunk(facts, columns, times)
+        return self._chunk([[hashable(value) for value in column] for column in columns], len(lines), times)
 
-    def _carefully(self, lines: Sequence[bytes], times: npt.NDArray[np.int64] | None) -> Chunk:
-        facts: dict[str, list[Any]] = {fact: [] for fact in FACTS}
-        columns: dict[str, list[Any]] = {name: [] for name in self._names}
-        kept = []
-        for number, line in enumerate(lines):
-            record = self._record(line)
-            if record is None:
-                continue
-            kept.append(number)
-            for fact in FACTS:
-                facts[fact].append(record[f"{ENVELOPE}.{fact}"])
-            for name in self._names:
-                columns[name].append(record.get(name))
-        return Chunk(dict(facts), dict(columns), None if times is None else times[kept])
+    def _chunk(self, columns: list[list[Any]], count: int, times: Ints | None) -> Chunk:
+        """A chunk of columns in the order labels, own, envelope."""
+        labels, own = columns[: len(self._labels)], columns[len(self._labels) : -len(FACTS)]
+        policy, group, row, *sums = columns[-len(FACTS) :]
+        return Chunk(
+            Coded.of(tuples(labels, count)),
+            Coded.of(tuples(own, count)),
+            Coded.of(tuples([policy, group], count)),
+            Coded.of(tuples(sums, count)),
+            np.array(row, dtype=np.int64),
+            times,
+        )
+
+    def _carefully(self, lines: Sequence[bytes], times: Ints | None) -> Chunk:
+        names = [*self._labels, *self._own, *envelope_kinds()]
+        read = [None if line.isspace() else self._record(line) for line in lines]
+        records = [record for record in read if record is not None]
+        columns = [[record.get(name) for record in records] for name in names]
+        kept = [i for i, record in enumerate(read) if record is not None]
+        return self._chunk(columns, len(records), None if times is None else times[kept])
 
     def _record(self, line: bytes) -> dict[str, Any] | None:
         """One record by dotted names, everything odd about it noted; None if it does not tell its group."""
@@ -85,7 +68,7 @@ class LineReader:
             return found
 
         try:
-            data = json.loads(line, object_pairs_hook=once, parse_constant=float)
+            data = json.loads(line, object_pairs_hook=once)
         except (ValueError, RecursionError):
             data = None
         if not isinstance(data, dict):
@@ -95,12 +78,9 @@ class LineReader:
         group = key_of(record.get(f"{ENVELOPE}.group"))
         if twice[0]:
             note("duplicate-field", [group])
-        for fact, kind in _ENVELOPE_TYPES.items():
-            value = record.get(f"{ENVELOPE}.{fact}")
-            right = isinstance(value, int | float if kind is float else kind) and not isinstance(value, bool)
-            if not right or (kind is int and not 0 <= value < 2**31):
-                note("envelope", [group])
-                return None
+        if not all(_right(record.get(f"{ENVELOPE}.{fact}"), kind) for fact, kind in FACTS.items()):
+            note("envelope", [group])
+            return None
         self._judge_fields(record, group)
         return record
 
@@ -113,43 +93,23 @@ class LineReader:
             note("missing-field", [group], column=name)
 
 
+def _right(value: Any, kind: type) -> bool:
+    """Whether a fact of the envelope is of its kind."""
+    if isinstance(value, bool):
+        return False
+    if kind is int:
+        return isinstance(value, int) and 0 <= value < MOST
+    return isinstance(value, int | float if kind is float else kind)
+
+
 def key_of(group: Any) -> int:
     """The number of a group's id; text that is no id becomes a number that tells nothing of it."""
-    if isinstance(group, str) and len(group) == len(_NO_GROUP):
+    if isinstance(group, str) and len(group) == 16:
         try:
             return int(group, 16)
         except ValueError:
             pass
     return hash(("group", str(group))) & (2**64 - 1)
-
-
-def _nested(kinds: dict[str, Any]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for name, kind in kinds.items():
-        *parents, last = name.split(".")
-        place = tree
-        for parent in parents:
-            place = place.setdefault(parent, {})
-        place[last] = kind
-    return tree
-
-
-def _structure(tree: dict[str, Any], strict: bool) -> tuple[type[msgspec.Struct], int]:
-    """A structure whose fields f0, f1, ... have the names of the tree, and how many keys one record of it has."""
-    fields, keys = [], len(tree)
-    for i, kind in enumerate(tree.values()):
-        if isinstance(kind, dict):
-            kind, below = _structure(kind, strict=True)
-            keys += below
-        fields.append((f"f{i}", kind))
-    names = {f"f{i}": name for i, name in enumerate(tree)}
-    made = msgspec.defstruct("Record", fields, rename=names, forbid_unknown_fields=strict, gc=False)
-    return made, keys
-
-
-def _path(structure: Any, path: list[str]) -> str:
-    [found] = [f for f in msgspec.structs.fields(structure) if f.encode_name == path[0]]
-    return found.name if len(path) == 1 else f"{found.name}.{_path(found.type, path[1:])}"
 
 
 def _flat(record: dict[str, Any], whole: frozenset[str], prefix: str = "") -> dict[str, Any]:

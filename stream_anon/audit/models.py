@@ -1,7 +1,7 @@
 """The privacy models by their definitions, judged for many groups at once from the counts of published values.
 
-A person's equal values count once, and from outside nobody sees which rows are one person's. Where a group has more rows
-than people, a model fails only if it fails for every way in which the surplus rows could repeat a person's value.
+A person's equal values count once, and from outside nobody sees which rows are one person's. Where a group has more
+rows than people, a model fails only if it fails for every way in which the surplus rows could repeat a person's value.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Counts:
         rows = np.add.reduceat(number, starts)
         return cls(group, value, number, starts, rows, people, np.zeros_like(rows) if once else rows - people)
 
-    def sum(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    def sum(self, values: Ints | Floats) -> Floats:
         """Sums over the values of each group."""
-        return np.asarray(np.add.reduceat(values, self.starts))
+        return np.add.reduceat(values, self.starts).astype(np.float64)
 
     @property
     def distinct(self) -> Ints:
@@ -107,10 +107,7 @@ class LDiversity:
         """Groups that are not diverse for any way to count people."""
         if self.variant == "distinct":
             return np.asarray(counts.distinct < self.l)
-        if self.variant == "entropy":
-            suspect = counts.effective < self.l - SLACK
-        else:
-            suspect = self._recursive(counts)
+        suspect = self._recursive(counts) if self.variant == "recursive" else counts.effective < self.l - SLACK
         for g in np.flatnonzero(suspect & (counts.surplus > 0)):
             suspect[g] = self._alone(counts.levelled(int(g)))
         return np.asarray(suspect)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from stream_anon.audit.chunks import AT_ONCE, hashable, parts
 from stream_anon.audit.files import KINDS, Unreadable, csv_columns, parquet_columns
+from stream_anon.audit.matching import assign
 from stream_anon.audit.numbers import Label, Rows
 from stream_anon.audit.policy import Rules
 from stream_anon.audit.scales import text
@@ -40,14 +41,15 @@ class Original:
         self._rules = rules
         self._raised = [column for column in rules.sensitive.values() if column.raised]
         self._spans = {
-            column.name: {column.code(label): column.scale.span(label) for label in column.scale.spans}
-            for column in self._raised
+            name: {column.code(label): column.scale.span(label) for label in column.scale.spans}
+            for name, column in rules.sensitive.items()
             if isinstance(column.scale, TreeScale)
         }
         self._blocks: list[dict[str, Any]] = []
         self.places: dict[str, Floats] = {}
         self.values: dict[str, Ints] = {}
         self.guards: dict[str, Ints] = {}
+        self.leaves: dict[str, Ints] = {}
         self.subject: Ints = np.zeros(0, np.int64)
         self.times: Ints = np.zeros(0, np.int64)
         self._by_key: dict[int, Ints] = {}
@@ -96,6 +98,9 @@ class Original:
         self.places = {name: joined("places", name) for name in blocks[0]["places"]}
         self.values = {name: joined("values", name) for name in blocks[0]["values"]}
         self.guards = {name: joined("guards", name) for name in blocks[0]["guards"]}
+        for name, spans in self._spans.items():
+            codes, at = np.unique(self.values[name], return_inverse=True)
+            self.leaves[name] = np.array([spans.get(code, (-1, -1))[0] for code in codes.tolist()])[at]
         self.subject, self.times, plain = joined("subject"), joined("times"), joined("plain")
         keys = self._keys(plain, self.values)
         order = np.argsort(keys, kind="stable")
@@ -113,7 +118,9 @@ class Original:
         names = list(self._rules.sensitive)
         keys = self._keys(rows["plain"], {name: rows[f"s{i}"] for i, name in enumerate(names)})
         shown = [rows[f"s{names.index(column.name)}"] for column in self._raised]
-        places = zip(rows["group"].tolist(), rows["box"].tolist(), keys.tolist(), *(s.tolist() for s in shown))
+        places = zip(
+            rows["group"].tolist(), rows["box"].tolist(), keys.tolist(), *(s.tolist() for s in shown), strict=True
+        )
         alike: dict[tuple[int, ...], list[int]] = {}
         for i, place in enumerate(places):
             alike.setdefault(place, []).append(i)
@@ -134,8 +141,18 @@ class Original:
         return candidates
 
     def span(self, name: str, code: int) -> tuple[int, int]:
-        """The leaves that a published value of a guarded attribute stands for."""
+        """The leaves that a published value of an attribute with a tree stands for."""
         return self._spans[name].get(code, (0, -1))
+
+
+def match(kinds: Sequence[tuple[Kind, Ints]], count: int) -> tuple[Ints, list[Kind]]:
+    """A raw row for each of `count` records, each row once, -1 where none is left; and the kinds that lack some."""
+    owner, lacking = assign([kind.number for kind, _ in kinds], [kind.candidates.tolist() for kind, _ in kinds])
+    free = [iter(index.tolist()) for _, index in kinds]
+    rows = np.full(count, -1, dtype=np.int64)
+    for row, kind in owner.items():
+        rows[next(free[kind])] = row
+    return rows, [kind for (kind, _), missing in zip(kinds, lacking, strict=True) if missing]
 
 
 def _guards(scale: Any, places: list[float], labels: list[Any]) -> Ints:

@@ -26,8 +26,8 @@ class Pool:
     What is handed out is sorted by group and row.
     """
 
-    def __init__(self, in_memory: int = IN_MEMORY) -> None:
-        self._limit = in_memory
+    def __init__(self, in_memory: int = IN_MEMORY, repeats: bool = False) -> None:
+        self._limit, self._repeats = in_memory, repeats
         self._waiting: list[Rows] = []
         self._count = 0
         self._looked = 0
@@ -50,8 +50,7 @@ class Pool:
         if self._files or self._count < 2 * self._looked or not self._count:
             return None
         rows = _sorted(np.concatenate(self._waiting))
-        _, first, number = np.unique(rows["group"], return_index=True, return_counts=True)
-        complete = np.repeat(number >= np.maximum.reduceat(rows["size"], first), number)
+        complete = whole_groups(rows, self._repeats)
         self._waiting = [rows[~complete]]
         self._count = self._looked = len(self._waiting[0])
         return rows[complete] if complete.any() else None
@@ -73,7 +72,10 @@ class Pool:
 
     def _spill(self) -> None:
         if not self._files:
-            self._files = [tempfile.TemporaryFile(prefix="stream-anon-audit-") for _ in range(PARTS)]
+            self._files = [
+                tempfile.TemporaryFile(prefix="stream-anon-audit-")  # noqa: SIM115 - closed when they were read
+                for _ in range(PARTS)
+            ]
         if not self._waiting:
             return
         rows = np.concatenate(self._waiting)
@@ -108,5 +110,15 @@ class Closed:
         return found
 
 
+def whole_groups(rows: Rows, repeats: bool) -> npt.NDArray[np.bool_]:
+    """Which rows, sorted, belong to a group with as many rows as it declares; where rows may repeat, different ones."""
+    _, first, number = np.unique(rows["group"], return_index=True, return_counts=True)
+    new = np.ones(len(rows), dtype=np.int64)
+    if repeats:
+        new[1:] = (rows["row"][1:] != rows["row"][:-1]) | (rows["group"][1:] != rows["group"][:-1])
+    complete = np.add.reduceat(new, first) >= np.maximum.reduceat(rows["size"], first)
+    return np.repeat(complete, number)
+
+
 def _sorted(rows: Rows) -> Rows:
-    return rows[np.lexsort((rows["row"], rows["group"]))]
+    return np.asarray(rows[np.lexsort((rows["row"], rows["group"]))])

@@ -13,8 +13,8 @@ from stream_anon.audit.findings import Finding
 class SensitiveMeasure:
     """The worst group of one sensitive attribute.
 
-    `effective` is e to the power of the least entropy; `share` the largest share of people with one value, at the least;
-    `distance` the largest distance from the reference of t-closeness, None if the policy asks for none.
+    `effective` is e to the power of the least entropy; `share` the largest share of people with one value, at the
+    least; `distance` the largest distance from the reference of t-closeness, None if the policy asks for none.
     """
 
     distinct: int
@@ -27,7 +27,7 @@ class SensitiveMeasure:
 class AuditResult:
     """Counts, measures and findings of one audit.
 
-    `open` records were waiting for the rest of their group when the audit of a live topic ended. `undecided` groups have
+    `open` records were waiting for the rest of their group when the audit of a topic ended. `undecided` groups have
     more rows than people, so that a model that counts people's values could only be judged in their favour.
     `sizes` maps a group's number of records to how many groups have it.
     """

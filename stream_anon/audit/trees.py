@@ -65,6 +65,16 @@ class TreeScale(Spans):
         above = [span for span in self.spans.get(guard, ()) if span[0] <= leaf <= span[1]]
         return max(above, key=lambda span: span[1] - span[0], default=None)
 
+    @property
+    def below_root(self) -> list[tuple[int, int]]:
+        """The leaves below every node but those that have all of them."""
+        return [span for spans in self.spans.values() for span in spans if span[1] - span[0] + 1 < self.size]
+
+    @property
+    def inner(self) -> bool:
+        """Whether there are nodes between the leaves and the root."""
+        return any(first < last for first, last in self.below_root)
+
     def span(self, label: str) -> tuple[int, int]:
         """The leaves that a published value may stand for: itself, if it is a leaf."""
         if label in self._places:
