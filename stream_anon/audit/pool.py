@@ -17,6 +17,9 @@ IN_MEMORY = 1_000_000
 PARTS = 32
 """Files on disk. Each holds whole groups, and one of them is read at a time."""
 
+_MANY = 10_000
+"""Rows above which it is worth waiting for as many again before looking for whole groups."""
+
 U64 = npt.NDArray[np.uint64]
 
 
@@ -47,7 +50,7 @@ class Pool:
 
     def whole(self) -> Rows | None:
         """The groups that have as many rows as they declare, or more; asked too early it waits for more rows."""
-        if self._files or self._count < 2 * self._looked or not self._count:
+        if self._files or not self._count or (self._count > _MANY and self._count < 2 * self._looked):
             return None
         rows = _sorted(np.concatenate(self._waiting))
         complete = whole_groups(rows, self._repeats)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from publishing import MODELS, Published, Record, people, publish
 
+from stream_anon.audit.findings import MEANINGS
 from stream_anon.cli import run
 
 Records = list[Record]
@@ -359,3 +360,8 @@ def test_the_list_has_as_many_kinds_as_it_should() -> None:
     assert len({case[4] for case in PLANTED}) >= 18
     assert set(MODELS) - {"wishes"} == {case[2] for case in PLANTED}
     assert max(Counter(case[0] for case in PLANTED).values()) == 1
+
+
+def test_the_documentation_explains_every_finding() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+    assert [code for code in MEANINGS if f"`{code}`" not in text] == []
