@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_anon.audit.findings import Findings
-from stream_anon.audit.matching import assign
+from stream_anon.audit.matching import largest
 from stream_anon.audit.models import SLACK, Counts, Guarding, KAnonymity
 from stream_anon.audit.numbers import Label, Rows
 from stream_anon.audit.original import Kind, Original, match
@@ -36,7 +36,7 @@ def compare(rows: Rows, labels: Mapping[int, Label], original: Original, rules: 
     kinds = list(original.kinds(rows, labels))
     found = Compared(raw_rows=len(original))
     found.covered = sum(kind.number for kind, _ in kinds if len(kind.candidates))
-    matched, lacking = match(kinds, len(rows))
+    matched, lacking = match(kinds, len(rows), len(original))
     found.matched = int((matched >= 0).sum())
     findings.note("not-in-raw", dict.fromkeys(kind.group for kind in lacking if not len(kind.candidates)))
     findings.note("more-than-raw", dict.fromkeys(kind.group for kind in lacking if len(kind.candidates)))
@@ -61,12 +61,12 @@ def _judge(
     declared = int(max(rows["people"][index].max() for _, index in members))
     number = sum(kind.number for kind, _ in members)
     sure = all(kind.number == len(kind.candidates) for kind, _ in members)
-    choices = [np.unique(original.subject[kind.candidates]).tolist() for kind, _ in members]
-    _, lacking = assign([kind.number for kind, _ in members], choices)
-    people = number - sum(lacking)
+    choices = [np.unique(original.subject[kind.candidates]) for kind, _ in members]
     if sure:
-        people = len({subject for choice in choices for subject in choice})
+        people = len(np.unique(np.concatenate(choices)))
         found.determined += 1
+    else:
+        people = largest([kind.number for kind, _ in members], choices)
     if people < declared or (sure and people != declared):
         findings.note("people", [group])
     if people < rules.k:

@@ -103,7 +103,7 @@ class Original:
             self.leaves[name] = np.array([spans.get(code, (-1, -1))[0] for code in codes.tolist()])[at]
         self.subject, self.times, plain = joined("subject"), joined("times"), joined("plain")
         keys = self._keys(plain, self.values)
-        order = np.argsort(keys, kind="stable")
+        order = np.argsort(keys, kind="stable").astype(np.int32)
         found, starts = np.unique(keys[order], return_index=True)
         self._by_key = dict(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
         return self
@@ -125,7 +125,7 @@ class Original:
         for i, place in enumerate(places):
             alike.setdefault(place, []).append(i)
         for (group, box, key, *codes), index in alike.items():
-            candidates = self._by_key.get(key, np.zeros(0, np.int64))
+            candidates = self._by_key.get(key, np.zeros(0, np.int32))
             for column, code in zip(self._raised, codes, strict=True):
                 low, high = self._spans[column.name].get(code, (1, 0))
                 at = self.places[column.name][candidates]
@@ -145,13 +145,13 @@ class Original:
         return self._spans[name].get(code, (0, -1))
 
 
-def match(kinds: Sequence[tuple[Kind, Ints]], count: int) -> tuple[Ints, list[Kind]]:
-    """A raw row for each of `count` records, each row once, -1 where none is left; and the kinds that lack some."""
-    owner, lacking = assign([kind.number for kind, _ in kinds], [kind.candidates.tolist() for kind, _ in kinds])
+def match(kinds: Sequence[tuple[Kind, Ints]], count: int, raw: int) -> tuple[Ints, list[Kind]]:
+    """One of `raw` rows for each of `count` records, each row once, -1 where none is left; and kinds that lack some."""
+    owner, lacking = assign([kind.number for kind, _ in kinds], [kind.candidates for kind, _ in kinds], raw)
     free = [iter(index.tolist()) for _, index in kinds]
     rows = np.full(count, -1, dtype=np.int64)
-    for row, kind in owner.items():
-        rows[next(free[kind])] = row
+    for row in np.flatnonzero(owner >= 0).tolist():
+        rows[next(free[int(owner[row])])] = row
     return rows, [kind for (kind, _), missing in zip(kinds, lacking, strict=True) if missing]
 
 

@@ -68,7 +68,7 @@ def before(original: Original, listed: Original, rules: Rules) -> View:
 def after(rows: Rows, labels: Mapping[int, Label], original: Original, listed: Original, rules: Rules) -> View:
     """The published records, alike in groups; each is given one raw row that it can be made of."""
     kinds = list(original.kinds(rows, labels))
-    made_of, _ = match(kinds, len(rows))
+    made_of, _ = match(kinds, len(rows), len(original))
     lost = made_of < 0
     _, alike = np.unique(rows["group"], return_inverse=True)
     subject = np.where(lost, -1 - np.arange(len(rows)), original.subject[made_of])

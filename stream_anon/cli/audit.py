@@ -195,4 +195,6 @@ def next_step(result: AuditResult, policy: Path | None, compared: bool) -> str:
         return "next: say -p POLICY to judge the groups by their policy"
     if not compared:
         return "next: say --raw ORIGINAL to count people and match rows"
+    if result.source.startswith(TOPIC):
+        return "next: nothing is left to prove; --follow goes on watching"
     return f"next: stream-anon attack {result.source} --raw ORIGINAL -p {policy}"

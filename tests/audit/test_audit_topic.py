@@ -29,13 +29,19 @@ def made(tmp_path: Path) -> Published:
 def send(bootstrap: str, name: str) -> Callable[..., None]:
     """A topic of two partitions, and a way to send published records to it."""
     KafkaAdminClient(bootstrap_servers=bootstrap).create_topics([NewTopic(name, 2, 1)])
-    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    producer = KafkaProducer(bootstrap_servers=bootstrap, transactional_id=name)
+    producer.init_transactions()
 
-    def send(lines: list[bytes], headers: list[tuple[str, bytes]] | None = None) -> None:
+    def send(lines: list[bytes], headers: list[tuple[str, bytes]] | None = None, abort: bool = False) -> None:
+        producer.begin_transaction()
         for line in lines:
             key = json.loads(line)["_anon"]["group"].encode()
             producer.send(name, value=line, key=key, headers=headers or [])
         producer.flush()
+        if abort:
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
 
     return send
 
@@ -49,12 +55,14 @@ def test_a_topic(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = made.out.read_bytes().splitlines()
+    send(lines[:3], abort=True)
     send(lines)
     command = ["audit", f"kafka:{name}", "-p", str(made.policy), "--bootstrap", bootstrap, "--json"]
-    for isolation in ("read_committed", "read_uncommitted"):
+    for isolation, repeated in (("read_committed", 0), ("read_uncommitted", 3)):
         assert run([*command, "--isolation", isolation, "--raw", str(made.raw)]) == 0
         found = json.loads(capsys.readouterr().out)
         assert (found["passed"], found["records"], found["raw"]["matched"]) == (True, 90, 90)
+        assert found["repeated"] == repeated
     assert run([*command, "--follow", "--idle", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["records"] == 90
     send(lines[:1], [("offset", b"17")])
