@@ -12,7 +12,7 @@ from stream_anon.audit.chunks import Chunk, Coded
 from stream_anon.audit.findings import Findings
 from stream_anon.audit.lines import key_of
 from stream_anon.audit.policy import Rules
-from stream_anon.audit.scales import Verdict, text
+from stream_anon.audit.scales import Scale, text
 from stream_anon.audit.values import UNKNOWN_CODE
 
 Rows = npt.NDArray[np.void]
@@ -20,10 +20,36 @@ Groups = npt.NDArray[np.uint64]
 Label = tuple[Any, ...]
 
 _REMEMBERED = 100_000
-"""Labels of an attribute kept with what they say; beyond it all are read anew, which changes nothing."""
+"""Labels of an attribute kept with what they say."""
 
 _ROUNDED = 0.5e-4 + 1e-7
 """The loss is published with four decimals."""
+
+
+class _Labels(dict[Any, int]):
+    """The labels of one attribute that were met, numbered and read once: what each can lose, or what is wrong."""
+
+    def __init__(self, scale: Scale) -> None:
+        super().__init__()
+        self._scale = scale
+        self.least: list[float] = []
+        self.most: list[float] = []
+        self.faults: dict[int, str] = {}
+
+    def __missing__(self, label: Any) -> int:
+        number = self[label] = len(self.least)
+        reading = self._scale.read(label)
+        if isinstance(reading, str):
+            self.faults[number] = reading
+        self.least.append(0.0 if isinstance(reading, str) else reading.least)
+        self.most.append(1.0 if isinstance(reading, str) else reading.most)
+        return number
+
+    def make_room(self) -> None:
+        """Forget everything if it is too much: between two chunks that changes nothing."""
+        if len(self) > _REMEMBERED:
+            self.clear()
+            self.least, self.most, self.faults = [], [], {}
 
 
 class Numbers:
@@ -34,7 +60,7 @@ class Numbers:
 
     def __init__(self, rules: Rules | None, findings: Findings, keep: bool = False) -> None:
         self._rules, self._findings, self._keep = rules, findings, keep
-        self._read: dict[str, dict[Any, Verdict]] = {name: {} for name in rules.quasi} if rules else {}
+        self._known = {name: _Labels(scale) for name, scale in rules.quasi.items()} if rules else {}
         self.labels: dict[int, Label] = {}
         self.policies: Counter[str] = Counter()
         self.losses = np.zeros(2)
@@ -79,13 +105,14 @@ class Numbers:
         """Every different combination of labels: are they labels at all, and what do they lose?"""
         least, most = np.zeros(len(labels.entries)), np.zeros(len(labels.entries))
         for (name, weight), column in zip(rules.weights.items(), zip(*labels.entries, strict=True), strict=True):
-            read = self._readings(name, column, rules)
-            wrong = {i: verdict for i, verdict in enumerate(read) if isinstance(verdict, str)}
-            for code in set(wrong.values()):
-                entries = [i for i, verdict in wrong.items() if verdict == code]
+            known = self._known[name]
+            known.make_room()
+            number = np.fromiter(map(known.__getitem__, column), np.int64, len(column))
+            least += weight * np.array(known.least)[number]
+            most += weight * np.array(known.most)[number]
+            for wrong, code in known.faults.items():
+                entries = np.flatnonzero(number == wrong)
                 self._findings.note(code, np.unique(rows["group"][np.isin(labels.index, entries)]), column=name)
-            least += [0.0 if isinstance(verdict, str) else weight * verdict.least for verdict in read]
-            most += [weight if isinstance(verdict, str) else weight * verdict.most for verdict in read]
         boxes = np.array(list(map(hash, labels.entries)), dtype=np.int64)
         rows["box"] = boxes[labels.index]
         if self._keep:
@@ -94,14 +121,6 @@ class Numbers:
         right = (declared >= least - _ROUNDED) & (declared <= most + _ROUNDED)
         self._findings.note("loss", np.unique(rows["group"][~right]))
         self.losses += declared[right].sum(), right.sum()
-
-    def _readings(self, name: str, column: tuple[Any, ...], rules: Rules) -> list[Verdict]:
-        known, read = self._read[name], rules.quasi[name].read
-        if len(known) > _REMEMBERED:
-            known.clear()
-        for label in set(column) - known.keys():
-            known[label] = read(label)
-        return [known[label] for label in column]
 
     def _values(self, own: Coded, rows: Rows, rules: Rules) -> None:
         """Sensitive values as codes, insensitive ones as one hash."""

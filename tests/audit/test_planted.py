@@ -365,3 +365,36 @@ def test_the_list_has_as_many_kinds_as_it_should() -> None:
 def test_the_documentation_explains_every_finding() -> None:
     text = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
     assert [code for code in MEANINGS if f"`{code}`" not in text] == []
+
+
+REFUSED = [
+    # remark, arguments after the file, exit code, told
+    ("raw records without a policy", ["--raw", "RAW"], 2, "say -p"),
+    ("following a file", ["--follow"], 2, "only a topic"),
+    ("no such policy", ["-p", "NONE"], 3, "missing-file"),
+    ("a policy nobody understands", ["-p", "RAW"], 3, "not-"),
+    ("no such raw file", ["-p", "POLICY", "--raw", "NONE"], 1, "unknown kind of file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "told"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
+def test_refused(
+    clean: Callable[[str, str], Published],
+    arguments: list[str],
+    code: int,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = clean("plain", "k")
+    names = {"RAW": str(made.raw), "POLICY": str(made.policy), "NONE": str(made.raw.with_name("none"))}
+    assert run(["audit", str(made.out), *(names.get(word, word) for word in arguments)]) == code
+    talk = capsys.readouterr().err
+    assert told in talk
+    assert "p17" not in talk
+
+
+def test_a_file_of_another_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in (("a.csv", "x,y\n1,2\n"), ("b.parquet", "nothing"), ("c.txt", "")):
+        (tmp_path / name).write_text(text)
+        assert run(["audit", str(tmp_path / name)]) == 1
+        assert capsys.readouterr().err.startswith("error: ")
