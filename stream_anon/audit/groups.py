@@ -133,10 +133,10 @@ def _rising(values: Ints, which: Ints) -> npt.NDArray[np.bool_]:
 
 
 def without_repeats(rows: Rows) -> Rows:
-    """The rows without those that are equal to the one before them but for the time."""
+    """Of rows that are equal but for the time, the last: only the last attempt to publish a group was whole."""
     same = np.ones(len(rows), dtype=np.bool_)
     for name in rows.dtype.names or ():
         if name != "time":
-            same[1:] &= rows[name][1:] == rows[name][:-1]
-    same[:1] = False
+            same[:-1] &= rows[name][1:] == rows[name][:-1]
+    same[-1:] = False
     return np.asarray(rows[~same])
