@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any
 
 import typer
@@ -94,21 +95,21 @@ def _raw(given: str | None, rules: Rules | None, bootstrap: str | None) -> Origi
     need_clients()
     from stream_anon.audit.topics import read_raw_topic
 
-    topic = _open(given, rules, bootstrap, Isolation.COMMITTED, output=False)
+    topic = _open(given, rules, bootstrap, Isolation.COMMITTED, published=False)
     try:
         return read_raw_topic(topic, rules)
     finally:
         topic.close()
 
 
-def _open(given: str, rules: Rules | None, bootstrap: str | None, isolation: Isolation, output: bool = True) -> Any:
+def _open(given: str, rules: Rules | None, bootstrap: str | None, isolation: Isolation, published: bool = True) -> Any:
     """A topic by its name, or, for a bare `kafka:`, the policy's; the broker and its options from the policy."""
     from stream_anon.audit.topics import Topic
     from stream_anon.io.kafka_options import client_options
 
     kafka = rules.kafka if rules else None
-    policys = (kafka.output if output else kafka.input) if kafka else ""
-    name, address = given.removeprefix(TOPIC) or policys, bootstrap or (kafka.bootstrap if kafka else "")
+    usual = (kafka.output if published else kafka.input) if kafka else ""
+    name, address = given.removeprefix(TOPIC) or usual, bootstrap or (kafka.bootstrap if kafka else "")
     if not name or not address:
         raise typer.BadParameter("neither the policy nor --bootstrap says where the topic is", param_hint="--bootstrap")
     options = client_options(kafka.options)["consumer"] if kafka else {}
@@ -128,7 +129,7 @@ def _topic(
     need_clients()
     from stream_anon.audit.topics import TopicReader
 
-    findings, asked = Findings(), [False]
+    findings, asked = Findings(), Event()
     reader, repeats = TopicReader(rules, findings), isolation is Isolation.UNCOMMITTED
     topic = _open(given, rules, bootstrap, isolation)
     try:
@@ -137,8 +138,8 @@ def _topic(
             chunks = map(reader.chunk, topic.to_the_end())
             return audit_chunks(chunks, auditor, given), None
         told: set[str] = set()
-        with interruptible(lambda: asked.__setitem__(0, True)) as interrupt:
-            for messages in topic.follow(lambda: asked[0], idle):
+        with interruptible(asked.set) as interrupt:
+            for messages in topic.follow(asked.is_set, idle):
                 auditor.add(reader.chunk(messages))
                 for finding in findings.all():
                     if finding.code not in told:

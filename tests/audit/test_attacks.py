@@ -36,7 +36,7 @@ ILLNESSES = {
     }
 }
 TEN = [
-    # age, sex, zip, disease, guarding node; the tenth to thirteenth columns of the papers are left out
+    # age, sex, zip, disease, guarding node
     (5, "M", 12000, "Gastric ulcer", "Stomach disease"),
     (9, "M", 14000, "Dyspepsia", "Dyspepsia"),
     (6, "M", 18000, "Pneumonia", "Respiratory infection"),

@@ -28,7 +28,7 @@ def made(tmp_path: Path) -> Published:
 @pytest.fixture
 def send(bootstrap: str, name: str) -> Callable[..., None]:
     """A topic of two partitions, and a way to send published records to it."""
-    KafkaAdminClient(bootstrap_servers=bootstrap).create_topics([NewTopic(name, 2, 1)])
+    KafkaAdminClient(bootstrap_servers=bootstrap).create_topics([NewTopic(name, 2, 1), NewTopic(f"{name}-raw", 1, 1)])
     producer = KafkaProducer(bootstrap_servers=bootstrap, transactional_id=name)
     producer.init_transactions()
 
@@ -69,6 +69,22 @@ def test_a_topic(
     assert run(command) == 4
     codes = {finding["code"] for finding in json.loads(capsys.readouterr().out)["findings"]}
     assert codes >= {"header", "row-twice"}
+
+
+def test_a_topic_beside_its_input(
+    made: Published, send: Callable[..., None], bootstrap: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The raw records come from a topic too; their times tell how long the slowest record took, at the least."""
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    for line in made.raw.read_bytes().splitlines():
+        producer.send(f"{name}-raw", value=line, key=b"some patient", timestamp_ms=int(time.time() * 1000) - 2000)
+    producer.flush()
+    send(made.out.read_bytes().splitlines())
+    topics = [f"kafka:{name}", "--raw", f"kafka:{name}-raw"]
+    assert run(["audit", *topics, "-p", str(made.policy), "--bootstrap", bootstrap, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["raw"]
+    assert (found["raw_rows"], found["matched"]) == (90, 90)
+    assert found["longest_delay"] >= 2.0
 
 
 def test_follow_until_told_to_stop(
