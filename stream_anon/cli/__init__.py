@@ -11,7 +11,21 @@ from typing import Annotated
 import typer
 
 from stream_anon import __version__
-from stream_anon.cli import anonymize, broker, check, demo, doctor, feed, output, pipe, replay, schema, topics
+from stream_anon.cli import (
+    anonymize,
+    attack,
+    audit,
+    broker,
+    check,
+    demo,
+    doctor,
+    feed,
+    output,
+    pipe,
+    replay,
+    schema,
+    topics,
+)
 from stream_anon.cli import run as run_command
 from stream_anon.cli.interrupt import INTERRUPTED
 from stream_anon.errors import PolicyError, StreamAnonError
@@ -33,6 +47,8 @@ app.command("topics")(topics.topics)
 app.command("feed")(feed.feed)
 app.command("anonymize")(anonymize.anonymize)
 app.command("replay")(replay.replay)
+app.command("audit")(audit.audit)
+app.command("attack")(attack.attack)
 app.command("schema")(schema.schema)
 
 
@@ -53,7 +69,8 @@ def _options(
 ) -> None:
     """Anonymize a stream of personal records: groups of at least k people, within a delay bound.
 
-    Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failure, 2 usage, 3 policy invalid, 130 interrupted.
+    Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failure, 2 usage, 3 policy invalid,
+    4 audit failed, 130 interrupted.
     """
 
 

@@ -1,0 +1,99 @@
+"""What an audit can find, by code; findings name groups by their ids and never hold a data value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+SHOWN = 10
+"""Groups that are named per finding: enough to look into, few enough to read."""
+
+MEANINGS: dict[str, str] = {
+    "not-readable": "a record is not JSON, or not an object",
+    "envelope": "_anon is missing, incomplete or malformed, or a group id is not 16 hexadecimal digits",
+    "policy": "a record was made under a policy of another name",
+    "undeclared-field": "a field that the policy does not publish",
+    "identifier-published": "an identifier, or a field in which a person asks for protection, was published",
+    "duplicate-field": "a field stands twice in one record: readers see different values",
+    "missing-field": "a field that the policy publishes is not there",
+    "exact-value": "a quasi-identifier in the form of the input, not generalized",
+    "outside-hierarchy": "a quasi-identifier that is no node, interval or unit of its declared hierarchy",
+    "unknown-value": "a sensitive value that its hierarchy does not know",
+    "loss": "the declared loss is not that of the published values",
+    "two-generalizations": "records of one group differ in their quasi-identifiers",
+    "size": "a group has fewer or more records than it declares",
+    "row-twice": "two records of one group have the same number, or a group was published again",
+    "rows": "the numbers of a group's records are not 0, 1, 2, ...",
+    "subjects": "the declared number of people is not possible, or differs within a group",
+    "k_anonymity": "fewer people than k",
+    "l_diversity": "the sensitive values are not l-diverse",
+    "lc_anonymity": "too few sensitive values, or one with a share above c",
+    "alpha_k": "fewer people than k, or a value with a share above its alpha",
+    "t_closeness": "the distribution of sensitive values is farther than t from the reference",
+    "guarding_node": "somebody's value can be placed under the node they guard with a chance above p",
+    "not-in-raw": "no row of the raw table is covered by the record",
+    "more-than-raw": "more records than rows of the raw table that they can be made of",
+    "people": "the raw rows that fit are of fewer people than the group declares",
+    "key": "a record's key is not its group's id",
+    "header": "a record has a header",
+    "timestamp": "the records of a group have different times: they are not the time of publication",
+}
+"""Every code and what it means; the documentation lists the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One kind of violation: how many groups (or, where no group is known, records) show it, and the first of them."""
+
+    code: str
+    meaning: str
+    count: int
+    groups: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Noted:
+    count: int = 0
+    groups: dict[int, None] = field(default_factory=dict)
+    columns: dict[str, None] = field(default_factory=dict)
+
+
+class Findings:
+    """Collects violations: counts all of them, remembers the first groups."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, _Noted] = {}
+
+    def note(self, code: str, groups: Iterable[int] = (), count: int | None = None, column: str = "") -> None:
+        """Note a violation in these groups; `count` where it is not one per group. Nothing is noted for none."""
+        given = list(groups)
+        if not (len(given) if count is None else count):
+            return
+        noted = self._noted.setdefault(code, _Noted())
+        noted.count += len(given) if count is None else count
+        for group in given[: SHOWN * 10]:
+            if len(noted.groups) < SHOWN:
+                noted.groups[int(group)] = None
+        if column:
+            noted.columns[column] = None
+
+    def __len__(self) -> int:
+        return len(self._noted)
+
+    def all(self) -> list[Finding]:
+        """Every kind found, in the order of `MEANINGS`."""
+        return [
+            Finding(code, meaning, noted.count, tuple(map(name, noted.groups)), tuple(noted.columns))
+            for code, meaning in MEANINGS.items()
+            if (noted := self._noted.get(code)) is not None
+        ]
+
+
+def name(group: int) -> str:
+    """The id of a group as it is published.
+
+    >>> name(255)
+    '00000000000000ff'
+    """
+    return f"{group & (2**64 - 1):016x}"

@@ -1,0 +1,90 @@
+"""The fast way through JSON records: cut each into the parts that many share, and read every different part once.
+
+A record is `{QIs,OWN,"_anon":{MARK,"row":N,SUMS}}`. Each part is read as an object of exactly its fields, so that the
+parts together are the record; a record of another shape is left to the slower reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stream_anon.audit.chunks import ENVELOPE, FACTS, MOST, Chunk, Coded, Ints, hashable, tuples
+from stream_anon.audit.policy import Rules
+from stream_anon.audit.structures import Form, Kinds, label_kinds, own_kinds
+
+_ENVELOPE, _ROW = f',"{ENVELOPE}":{{'.encode(), b',"row":'
+
+
+class Fragments:
+    """Reads chunks of records that have the usual shape; None for any other."""
+
+    def __init__(self, rules: Rules) -> None:
+        own = own_kinds(rules)
+        self._first = f',"{next(iter(own))}":'.encode()
+        self._labels, self._own = Form(label_kinds(rules)), Form(own)
+        self._mark = Form(_facts("policy", "group"))
+        self._sums = Form(_facts("size", "subjects", "loss"))
+
+    @staticmethod
+    def fits(rules: Rules) -> bool:
+        """Whether records of this policy can have the shape: no nested field, something published as it is."""
+        return bool(own_kinds(rules)) and not any("." in name for name in rules.published)
+
+    def read(self, lines: Sequence[bytes], times: Ints | None) -> Chunk | None:
+        """The chunk of these lines."""
+        found: tuple[dict[bytes, int], ...] = ({}, {}, {}, {})
+        heads, owns, marks, sums = found
+        index = np.empty((4, len(lines)), dtype=np.int64)
+        numbers: list[bytes] = []
+        at_head: list[int] = []
+        at_own: list[int] = []
+        at_mark: list[int] = []
+        at_sum: list[int] = []
+        for line in lines:
+            head, _, rest = line.partition(self._first)
+            own, _, tail = rest.rpartition(_ENVELOPE)
+            mark, _, back = tail.partition(_ROW)
+            number, _, end = back.partition(b",")
+            at_head.append(heads.setdefault(head, len(heads)))
+            at_own.append(owns.setdefault(own, len(owns)))
+            at_mark.append(marks.setdefault(mark, len(marks)))
+            at_sum.append(sums.setdefault(end, len(sums)))
+            numbers.append(number)
+        index[0], index[1], index[2], index[3] = at_head, at_own, at_mark, at_sum
+        ends = [end.rstrip(b"\r\n") for end in sums]
+        if not b"".join(numbers).isdigit() or not all(numbers) or not all(end.endswith(b"}}") for end in ends):
+            return None
+        begin = b"{" + self._first[1:]
+        columns = (
+            self._labels.columns([head + b"}" for head in heads]),
+            self._own.columns([begin + own + b"}" for own in owns]),
+            self._mark.columns([b"{" + mark + b"}" for mark in marks]),
+            self._sums.columns([b"{" + end[:-1] for end in ends]),
+        )
+        return self._chunk(columns, index, numbers, times)
+
+    def _chunk(
+        self, columns: Sequence[list[list[Any]] | None], index: Ints, numbers: list[bytes], times: Ints | None
+    ) -> Chunk | None:
+        row = np.array(list(map(int, numbers)), dtype=np.int64)
+        labels, own, mark, sums = columns
+        if labels is None or own is None or mark is None or sums is None:
+            return None
+        if min(map(min, sums[:2])) < 0 or max(row.max(), *map(max, sums[:2])) >= MOST:
+            return None
+        values = [[hashable(value) for value in column] for column in own]
+        return Chunk(
+            Coded(tuples(labels, 0), index[0]),
+            Coded(tuples(values, 0), index[1]),
+            Coded(tuples(mark, 0), index[2]),
+            Coded(tuples(sums, 0), index[3]),
+            row,
+            times,
+        )
+
+
+def _facts(*names: str) -> Kinds:
+    return {name: FACTS[name] for name in names}

@@ -1,0 +1,142 @@
+"""Whole groups are judged: their records against what they declare, their people and values against the policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_anon.audit.findings import Findings
+from stream_anon.audit.models import ByCounts, Counts, Guarding, KAnonymity
+from stream_anon.audit.numbers import Rows
+from stream_anon.audit.policy import Rules
+
+Ints = npt.NDArray[np.int64]
+
+SPREAD = 60_000
+"""Milliseconds between the first and the last record of a group: they are sent in one go, the input's were not."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """The least and the most of all groups so far."""
+
+    groups: int = 0
+    records: int = 0
+    fewest_rows: int = 0
+    fewest_people: int = 0
+    undecided: int = 0
+    sizes: dict[int, int] = field(default_factory=dict)
+    fewest_values: dict[str, int] = field(default_factory=dict)
+    least_effective: dict[str, float] = field(default_factory=dict)
+    largest_share: dict[str, float] = field(default_factory=dict)
+    farthest: dict[str, float] = field(default_factory=dict)
+
+
+class Judge:
+    """Judges blocks of whole groups, sorted by group and row."""
+
+    def __init__(self, rules: Rules | None, findings: Findings) -> None:
+        self._rules, self._findings = rules, findings
+        self._growing = rules is None or rules.growing
+        self.seen = Seen()
+        self._classes: list[npt.NDArray[np.void]] = []
+
+    def __call__(self, rows: Rows) -> None:
+        """Judge one block."""
+        group, starts, number = np.unique(rows["group"], return_index=True, return_counts=True)
+        which = np.repeat(np.arange(len(group)), number)
+        people = np.minimum(np.maximum.reduceat(rows["people"], starts), number)
+        self._structure(rows, group, starts, number, which)
+        self.seen.groups += len(group)
+        self.seen.records += len(rows)
+        self.seen.fewest_rows = min(self.seen.fewest_rows or int(number.min()), int(number.min()))
+        self.seen.fewest_people = min(self.seen.fewest_people or int(people.min()), int(people.min()))
+        for size, count in zip(*np.unique(number, return_counts=True), strict=True):
+            self.seen.sizes[int(size)] = self.seen.sizes.get(int(size), 0) + int(count)
+        if self._rules is not None:
+            self._models(rows, group, number, which, people, self._rules)
+            classes = np.zeros(len(group), dtype=[("box", "i8"), ("rows", "u4"), ("people", "u4")])
+            classes["box"], classes["rows"], classes["people"] = rows["box"][starts], number, people
+            self._classes.append(classes)
+
+    def _structure(self, rows: Rows, group: Ints, starts: Ints, number: Ints, which: Ints) -> None:
+        """What a group says of itself."""
+        note = self._findings.note
+
+        def least(name: str) -> Ints:
+            return np.asarray(np.minimum.reduceat(rows[name], starts))
+
+        def most(name: str) -> Ints:
+            return np.asarray(np.maximum.reduceat(rows[name], starts))
+
+        note("two-generalizations", group[least("box") != most("box")])
+        expected = np.arange(len(rows)) - starts[which]
+        twice = np.zeros(len(rows), dtype=np.bool_)
+        twice[1:] = (rows["row"][1:] == rows["row"][:-1]) & (which[1:] == which[:-1])
+        note("row-twice", group[np.unique(which[twice])])
+        odd = np.setdiff1d(which[rows["row"] != expected], which[twice])
+        note("rows", group[odd])
+        declared = most("size")
+        if self._growing:  # a row that was added later declares the size it made
+            fits = np.minimum.reduceat(rows["size"] > rows["row"], starts) & _rising(rows["size"], which)
+            note("size", group[(declared != number) | ~fits])
+            note("subjects", group[~_rising(rows["people"], which)])
+        else:
+            note("size", group[(declared != number) | (least("size") != declared)])
+            note("subjects", group[least("people") != most("people")])
+        note("subjects", group[(most("people") > number) | (least("people") < 1)])
+        note("timestamp", group[most("time") - least("time") > SPREAD])
+
+    def _models(self, rows: Rows, group: Ints, number: Ints, which: Ints, people: Ints, rules: Rules) -> None:
+        """Whether each group satisfies each model."""
+        counts = {name: Counts.of(which, rows[f"s{i}"], people) for i, name in enumerate(rules.sensitive)}
+        for name, counted in counts.items():
+            self._measure(name, counted)
+        surplus = int((number > people).sum())
+        for model in rules.models:
+            if isinstance(model, KAnonymity):
+                self._findings.note(model.code, group[model.failing(people)])
+            elif not isinstance(model, Guarding):
+                self._judge(model, counts[model.attribute], group)
+        if any(not isinstance(m, KAnonymity) and getattr(m, "variant", "") != "distinct" for m in rules.models):
+            self.seen.undecided += surplus
+
+    def _judge(self, model: ByCounts, counts: Counts, group: Ints) -> None:
+        self._findings.note(model.code, group[model.failing(counts)], column=model.attribute)
+        if model.code == "t_closeness":
+            farthest = float(model.distances(counts).max())  # type: ignore[union-attr]
+            self.seen.farthest[model.attribute] = max(self.seen.farthest.get(model.attribute, 0.0), farthest)
+
+    def _measure(self, name: str, counts: Counts) -> None:
+        seen = self.seen
+        fewest, effective = int(counts.distinct.min()), float(counts.effective.min())
+        seen.fewest_values[name] = min(seen.fewest_values.get(name, fewest), fewest)
+        seen.least_effective[name] = min(seen.least_effective.get(name, effective), effective)
+        seen.largest_share[name] = max(seen.largest_share.get(name, 0.0), float(counts.share.max()))
+
+    def classes(self) -> tuple[int, int]:
+        """How many combinations of published quasi-identifiers there are, and the rows of the rarest."""
+        if not self._classes:
+            return 0, 0
+        found = np.concatenate(self._classes)
+        _, which = np.unique(found["box"], return_inverse=True)
+        return int(which.max()) + 1, int(np.bincount(which, weights=found["rows"]).min())
+
+
+def _rising(values: Ints, which: Ints) -> npt.NDArray[np.bool_]:
+    """Whether the values of each group never fall."""
+    falls = np.zeros(int(which[-1]) + 1, dtype=np.bool_)
+    falls[which[1:][(values[1:] < values[:-1]) & (which[1:] == which[:-1])]] = True
+    return ~falls
+
+
+def without_repeats(rows: Rows) -> Rows:
+    """Of rows that are equal but for the time, the last: only the last attempt to publish a group was whole."""
+    same = np.ones(len(rows), dtype=np.bool_)
+    for name in rows.dtype.names or ():
+        if name != "time":
+            same[:-1] &= rows[name][1:] == rows[name][:-1]
+    same[-1:] = False
+    return np.asarray(rows[~same])

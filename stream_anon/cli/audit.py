@@ -1,0 +1,201 @@
+"""`stream-anon audit`: whether what was published keeps the promise, judged from the records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from threading import Event
+from typing import Annotated, Any
+
+import typer
+
+from stream_anon.audit.auditor import Auditor, audit_chunks, audit_file
+from stream_anon.audit.findings import Finding, Findings
+from stream_anon.audit.original import Original, read_original
+from stream_anon.audit.policy import Rules, read_rules
+from stream_anon.audit.result import AuditResult
+from stream_anon.cli import output
+from stream_anon.cli.interrupt import interruptible
+from stream_anon.cli.kafka_part import need_clients
+
+FAILED = 4
+TOPIC = "kafka:"
+
+
+class Isolation(StrEnum):
+    """Whose eyes the audit sees with."""
+
+    COMMITTED = "read_committed"
+    UNCOMMITTED = "read_uncommitted"
+
+
+def audit(
+    out: Annotated[
+        str, typer.Argument(help="What was published: .jsonl, .csv, .parquet, or kafka:TOPIC.", show_default=False)
+    ],
+    policy: Annotated[Path | None, typer.Option("--policy", "-p", help="The policy it was published under.")] = None,
+    raw: Annotated[
+        str | None, typer.Option("--raw", help="The original records: a file, or kafka:TOPIC. Kept in memory.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Audit a topic as it grows, until Ctrl-C or SIGTERM.")
+    ] = False,
+    idle: Annotated[
+        float | None, typer.Option("--idle", min=0.1, help="End --follow after so many seconds without a record.")
+    ] = None,
+    bootstrap: Annotated[
+        str | None, typer.Option("--bootstrap", help="The broker of a topic, if the policy does not name it.")
+    ] = None,
+    isolation: Annotated[
+        Isolation, typer.Option("--isolation", help="read_uncommitted: as most clients see the topic.")
+    ] = Isolation.COMMITTED,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
+) -> None:
+    """Prove from the published records alone that the promise was kept. Ends with 4 if it was not.
+
+    The auditor shares no code with what made the records. Without a policy it judges what the records say of
+    themselves; with the raw records it also counts people and finds rows that were invented, moved or doubled.
+
+    [bold]Examples[/bold]
+
+        stream-anon audit out.jsonl -p policy.yaml
+
+        stream-anon audit out.csv -p policy.yaml --raw patients.csv --json
+
+        stream-anon audit kafka:anonymous -p policy.yaml --follow --isolation read_uncommitted
+    """
+    rules = read_rules(policy) if policy else None
+    if raw is not None and rules is None:
+        raise typer.BadParameter("the raw records are compared under a policy: say -p", param_hint="--raw")
+    if follow and not out.startswith(TOPIC):
+        raise typer.BadParameter("only a topic can be followed: kafka:TOPIC", param_hint="--follow")
+    stopped = None
+    if not out.startswith(TOPIC):
+        result = audit_file(Path(out), rules, _raw(raw, rules, bootstrap))
+    else:
+        result, stopped = _topic(out, rules, _raw(raw, rules, bootstrap), follow, idle, bootstrap, isolation)
+    if as_json:
+        output.print_json(result.as_data())
+    else:
+        for line, style in lines(result):
+            output.say(line, style)
+        output.say(next_step(result, policy, raw is not None))
+    if not result.passed:
+        raise typer.Exit(FAILED)
+    if stopped is not None:
+        stopped.leave()
+
+
+def _raw(given: str | None, rules: Rules | None, bootstrap: str | None) -> Original | None:
+    if given is None or rules is None:
+        return None
+    if not given.startswith(TOPIC):
+        return read_original(Path(given), rules)
+    need_clients()
+    from stream_anon.audit.topics import read_raw_topic
+
+    topic = _open(given, rules, bootstrap, Isolation.COMMITTED, published=False)
+    try:
+        return read_raw_topic(topic, rules)
+    finally:
+        topic.close()
+
+
+def _open(given: str, rules: Rules | None, bootstrap: str | None, isolation: Isolation, published: bool = True) -> Any:
+    """A topic by its name, or, for a bare `kafka:`, the policy's; the broker and its options from the policy."""
+    from stream_anon.audit.topics import Topic
+    from stream_anon.io.kafka_options import client_options
+
+    kafka = rules.kafka if rules else None
+    usual = (kafka.output if published else kafka.input) if kafka else ""
+    name, address = given.removeprefix(TOPIC) or usual, bootstrap or (kafka.bootstrap if kafka else "")
+    if not name or not address:
+        raise typer.BadParameter("neither the policy nor --bootstrap says where the topic is", param_hint="--bootstrap")
+    options = client_options(kafka.options)["consumer"] if kafka else {}
+    return Topic(address, name, options, isolation.value)
+
+
+def _topic(
+    given: str,
+    rules: Rules | None,
+    original: Original | None,
+    follow: bool,
+    idle: float | None,
+    bootstrap: str | None,
+    isolation: Isolation,
+) -> tuple[AuditResult, Any]:
+    """Audit a topic; also what ended it, if it was followed."""
+    need_clients()
+    from stream_anon.audit.topics import TopicReader
+
+    findings, asked = Findings(), Event()
+    reader, repeats = TopicReader(rules, findings), isolation is Isolation.UNCOMMITTED
+    topic = _open(given, rules, bootstrap, isolation)
+    try:
+        auditor = Auditor(rules, findings, original, live=follow, repeats=repeats)
+        if not follow:
+            chunks = map(reader.chunk, topic.to_the_end())
+            return audit_chunks(chunks, auditor, given), None
+        told: set[str] = set()
+        with interruptible(asked.set) as interrupt:
+            for messages in topic.follow(asked.is_set, idle):
+                auditor.add(reader.chunk(messages))
+                for finding in findings.all():
+                    if finding.code not in told:
+                        output.say(_told(finding), style="bold red")
+                        told.add(finding.code)
+        return auditor.result(given), interrupt
+    finally:
+        topic.close()
+
+
+def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
+    """The result in words, each line with its style."""
+    yield f"{result.records:,} records in {result.groups:,} groups, {result.classes:,} classes", ""
+    if result.groups:
+        need = f", required {result.required_people:,}" if result.required_people else ""
+        yield f"smallest group: {result.fewest_people:,} people, {result.fewest_rows:,} records{need}", ""
+    for name, worst in result.sensitive.items():
+        far = "" if worst.distance is None else f", distance {worst.distance:.3f}"
+        worth = f"at least {worst.distinct} values, worth {worst.effective:.2f}; largest share {worst.share:.2f}"
+        yield f"{name}: {worth}{far}", ""
+    if result.loss is not None:
+        yield f"information lost: {result.loss:.4f}", ""
+    if result.raw is not None:
+        yield (
+            f"raw: {result.raw.raw_rows:,} rows; {result.raw.matched:,} of {result.records:,} records are each made of "
+            f"one of them; {result.raw.determined:,} groups certain",
+            "",
+        )
+        if result.raw.longest_delay is not None:
+            yield f"longest delay: at least {result.raw.longest_delay:.3f} s", ""
+    if result.repeated or result.open:
+        yield f"{result.repeated:,} records seen again, {result.open:,} waiting for the rest of their group", ""
+    if result.undecided:
+        yield f"{result.undecided:,} groups have more records than people: judged in their favour", "yellow"
+    for note in result.notes:
+        yield note, "yellow"
+    for finding in result.findings:
+        yield _told(finding), "bold red"
+    yield ("passed: nothing was found", "bold green") if result.passed else ("FAILED", "bold red")
+
+
+def _told(finding: Finding) -> str:
+    where = f" ({', '.join(finding.columns)})" if finding.columns else ""
+    groups = f": {', '.join(finding.groups)}" if finding.groups else ""
+    more = ", ..." if finding.count > len(finding.groups) > 0 else ""
+    return f"FAIL  {finding.code}{where}: {finding.meaning}; {finding.count:,} found{groups}{more}"
+
+
+def next_step(result: AuditResult, policy: Path | None, compared: bool) -> str:
+    """What to do now."""
+    if not result.passed:
+        return "next: withdraw what was published, and look the findings up in docs/audit.md"
+    if policy is None:
+        return "next: say -p POLICY to judge the groups by their policy"
+    if not compared:
+        return "next: say --raw ORIGINAL to count people and match rows"
+    if result.source.startswith(TOPIC):
+        return "next: nothing is left to prove; --follow goes on watching"
+    return f"next: stream-anon attack {result.source} --raw ORIGINAL -p {policy}"
