@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from stream_anon import __version__
-from stream_anon.cli import anonymize, broker, check, demo, doctor, output, pipe, preview, replay, schema
+from stream_anon.cli import anonymize, broker, check, demo, doctor, init, output, pipe, preview, replay, schema
 from stream_anon.cli import run as run_command
 from stream_anon.cli.interrupt import INTERRUPTED
 from stream_anon.errors import PolicyError, StreamAnonError
@@ -24,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(demo.demo)
+app.command("init")(init.init)
 app.command("check")(check.check)
 app.command("preview")(preview.preview)
 app.command("pipe")(pipe.pipe)
