@@ -72,13 +72,13 @@ def read_parts(path: Path, at_once: int = AT_ONCE) -> Iterator[Part]:
 def _csv(path: Path, at_once: int) -> Iterator[Part]:
     size = max(path.stat().st_size, 1)
     with path.open("rb") as raw, TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
-        header = file.readline()
-        delimiter = max(",;\t", key=header.count)
-        names = next(csv.reader([header], delimiter=delimiter), [])
-        if len(set(names)) < len(names):
-            raise TableError(f"{path}: two columns have the same name")
-        lines, number = csv.reader(file, delimiter=delimiter), 1
         try:
+            header = file.readline()
+            delimiter = max(",;\t", key=header.count)
+            names = next(csv.reader([header], delimiter=delimiter), [])
+            if len(set(names)) < len(names):
+                raise TableError(f"{path}: two columns have the same name")
+            lines, number = csv.reader(file, delimiter=delimiter), 1
             while rows := list(islice(lines, at_once)):
                 cells = [dict(zip(names, row, strict=False)) for row in rows]
                 yield Part(number, None, cells, raw.tell() / size)
