@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from stream_anon import __version__
-from stream_anon.cli import anonymize, broker, check, demo, doctor, init, output, pipe, preview, replay, schema
+from stream_anon.cli import anonymize, broker, check, compare, demo, doctor, init, output, pipe, preview, replay, schema
 from stream_anon.cli import run as run_command
 from stream_anon.cli.interrupt import INTERRUPTED
 from stream_anon.errors import PolicyError, StreamAnonError
@@ -27,6 +27,7 @@ app.command("demo")(demo.demo)
 app.command("init")(init.init)
 app.command("check")(check.check)
 app.command("preview")(preview.preview)
+app.command("compare")(compare.compare)
 app.command("pipe")(pipe.pipe)
 app.command("run")(run_command.run)
 app.command("doctor")(doctor.doctor)

@@ -60,7 +60,7 @@ def preview(
         refuse_to_overwrite(html, force)
     read = Tally([], schema.requirements.k)
     with bars(quiet=as_json) as bar:
-        encoded = encode_all(_up_to(limit, read_parts(data)), schema, read, _unheard, bar("reading"))
+        encoded = encode_all(up_to(limit, read_parts(data)), schema, read, unheard, bar("reading"))
         make_ready(schema.policy.algorithm, quiet=as_json)
         trial = try_stream(schema, encoded, rate, bar("simulating"))
     trial.tally.consumed, trial.tally.rejected = read.consumed, read.rejected
@@ -88,11 +88,12 @@ def preview(
     console.print(Text(f"next: {step}", style="bold green"))
 
 
-def _unheard(rejections: Sequence[Rejection]) -> None:
+def unheard(rejections: Sequence[Rejection]) -> None:
     """Rejected rows are counted; `check --data` tells which and why."""
 
 
-def _up_to(limit: int, parts: Iterator[Part]) -> Iterator[Part]:
+def up_to(limit: int, parts: Iterator[Part]) -> Iterator[Part]:
+    """The parts that begin within the first `limit` rows."""
     return takewhile(lambda part: part.first <= limit, parts)
 
 

@@ -100,9 +100,9 @@ def curves(chart: Curves) -> tuple[str, Rows]:
     def up(value: float) -> float:
         return bottom - min(value / chart.top, 1) * (bottom - top)
 
-    marks = [mark for at in ticks(chart.top) for mark in _level(left, right, up(at), percent(at))]
+    marks = [mark for at in ticks(chart.top) for mark in _level(left, right, up(at), f"{at * 100:g}{_PERCENT}")]
     marks += [text(across(x), bottom + 18, f"{x:g}", "small", "middle") for x in places]
-    marks.append(text((left + WIDTH - right) / 2, height - 6, f"{chart.across} · {chart.up}", "small", "middle"))
+    marks.append(text((left + WIDTH - right) / 2, height - 6, chart.across, "small", "middle"))
     rows: Rows = [("", chart.across, chart.up)]
     for i, series in enumerate(chart.series):
         kind = f"series s{i % 6}"

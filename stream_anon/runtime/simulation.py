@@ -13,6 +13,11 @@ from stream_anon.core.hierarchy import Floats
 from stream_anon.core.schema import Schema
 from stream_anon.runtime.pipeline import Pipeline
 
+GRAINS = 20
+"""Parts of the bound: to one of them the moment at which a group leaves is known."""
+
+AT_ONCE = 100_000
+
 
 class Simulation:
     """Rows in, in their order; groups out at the moment they would leave. The clock never runs backwards.
@@ -25,6 +30,7 @@ class Simulation:
         self.pipeline = Pipeline(schema)
         self._release = publish
         self._now = -math.inf
+        self._most = max(1, (schema.policy.stream.max_delay.records or AT_ONCE) // GRAINS)
 
     def push(self, rows: Batch, when: Floats) -> None:
         """Rows that happened at these times; a late one happens at the time of the one before it."""
@@ -42,9 +48,9 @@ class Simulation:
                 self._publish(released)
                 if released or self.pipeline.wait(self._now) != 0.0:
                     continue
-            # Rows that arrive before anything can be due, of those waiting or of themselves, arrive together.
-            until = min(due, clock[start] + bound / 2) if bound is not None else due
-            stop = max(start + 1, int(np.searchsorted(clock, until)))
+            # Rows arrive together up to the next deadline, at most a grain: what they release leaves after them.
+            until = min(due, clock[start] + bound / GRAINS) if bound is not None else due
+            stop = max(start + 1, min(int(np.searchsorted(clock, until)), start + self._most))
             self._now = float(clock[stop - 1])
             self._publish(self.pipeline.push(rows.take(slice(start, stop)), self._now))
             start = stop

@@ -97,7 +97,7 @@ STEPS = [
     # remark, a change of the policy, more arguments, the word of the next step
     ("rows were rejected", ("type: integer", "type: integer, missing: reject"), "stream-anon check policy.yaml --data"),
     ("too few meet", ("k: 5", "k: 60"), "max_delay"),
-    ("too many are asked for", ("k: 5", "k: 500"), "suppressed"),
+    ("too many are asked for", ("time: 3s", "time: 30ms"), "suppressed"),
 ]
 
 
