@@ -98,7 +98,7 @@ def _table(proposals: list[Proposal]) -> Table:
         table.add_column(heading, overflow="fold")
     for proposal in proposals:
         table.add_row(
-            Text(proposal.column.name, style="bold"),
+            Text(proposal.column.name or "(no name)", style="bold"),
             Text(proposal.role.replace("_", " "), style=_COLOURS[proposal.role]),
             Text(proposal.reason),
             Text("DECIDE" if proposal.decide else "", style="bold yellow"),

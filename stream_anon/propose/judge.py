@@ -20,7 +20,7 @@ from stream_anon.propose.hints import (
     other_dates,
     personal,
 )
-from stream_anon.propose.shapes import MANY, Shape, shape_of
+from stream_anon.propose.shapes import FEW, MANY, Shape, shape_of
 
 MOST_QUASI = 8
 """Quasi-identifiers. With more, almost everyone is far from everyone else and groups lose nearly everything."""
@@ -65,6 +65,10 @@ def subject_of(proposals: Iterable[Proposal]) -> Column | None:
 def _judge(column: Column) -> Proposal:
     """One column by itself; the first rule that applies decides."""
     texts, words = column.counts, column.words
+    if not column.name:
+        return Proposal(
+            column, "left out", "a column without a name, as row numbers have it", "name it if it is needed"
+        )
     if not declarable(column.name):
         return Proposal(column, "left out", "a policy cannot name this column", "rename it in the data if it is needed")
     if column.nested:
@@ -90,7 +94,8 @@ def _judge(column: Column) -> Proposal:
 
 def _sensitive(column: Column, shape: Shape | None) -> Proposal:
     hint = f'its name ("{_first(column.words & SENSITIVE)}") is of what must not become known'
-    if shape is not None and len(column.counts) <= MOST_SENSITIVE and shape.type == "category":
+    few = len(column.counts) <= (MOST_SENSITIVE if shape is not None and shape.type == "category" else FEW)
+    if shape is not None and few:
         return Proposal(
             column, "sensitive", f"{hint}; {shape.words}", "is it? It is published as it is, see l below", shape
         )

@@ -21,6 +21,9 @@ RARE = 0.01
 CELLS = 20
 """Cells of the fine grid over the range of a number: ages fall into fives, years into fives."""
 
+ROOM = 0.1
+"""The share of the width that a range is given on each side for what the sample did not show."""
+
 LARGE = 1e14
 """Beyond it, and closer together than its inverse, numbers are no longer told apart."""
 
@@ -105,15 +108,24 @@ def _interval(column: Column) -> Shape | None:
         return None
     fine = _round(width / CELLS, whole)
     coarse = fine * (5 if _leading(fine) != 5 else 2)
-    least = math.floor(low / coarse) * coarse - coarse
+    if whole and width < CELLS:  # a scale or a count: any room would make every loss look small
+        return Shape(
+            "integer", f"{{kind: interval, range: [{low:.0f}, {high:.0f}]}}", _span("whole numbers", low, high)
+        )
+    room = math.ceil(ROOM * width / fine) * fine
+    least = math.floor(low / fine) * fine - room
     least = 0 if low >= 0 > least else least
-    most = math.floor(high / coarse) * coarse + 2 * coarse - (1 if whole else 0)
+    most = math.floor(high / fine) * fine + fine + room - (1 if whole else 0)
     ends = f"range: [{_number(least)}, {_number(most)}], snap: [{_number(fine)}, {_number(coarse)}]"
     if whole:
-        return Shape("integer", f"{{kind: interval, {ends}}}", f"whole numbers, {_number(low)} to {_number(high)}")
+        return Shape("integer", f"{{kind: interval, {ends}}}", _span("whole numbers", low, high))
     step = 10.0 ** (math.floor(math.log10(fine) + 1e-9) - 1)
     hierarchy = f"{{kind: interval, {ends}, step: {_number(step)}}}"
-    return Shape("number", hierarchy, f"numbers, {_number(low)} to {_number(high)}")
+    return Shape("number", hierarchy, _span("numbers", low, high))
+
+
+def _span(kind: str, low: float, high: float) -> str:
+    return f"{kind}, {_number(low)} to {_number(high)}"
 
 
 def _round(width: float, whole: bool) -> float:

@@ -78,7 +78,7 @@ def _attribute(proposal: Proposal) -> Iterator[str]:
     if proposal.decide:
         yield f"  # DECIDE: {_comment(proposal.decide)}"
     if column.odd and shape is not None and shape.type != "category":
-        yield f"  # DECIDE: {column.odd:,} rows have a word like NA or ? here and are rejected; leave such cells empty"
+        yield f"  # DECIDE: rejected for a word like NA or ? in place of a value: {column.odd:,}; empty such cells"
     extra = ", missing: leaf" if column.missing else ""
     quasi = (
         "" if shape is None else f"{{role: quasi_identifier, type: {shape.type}, hierarchy: {shape.hierarchy}{extra}}}"

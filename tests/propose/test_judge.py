@@ -56,6 +56,7 @@ CASES = [
     ("missing values", "gender", cycle("f", "m", None), TEXT, "quasi_identifier", "flat", False),
     ("many rare words", "city", ["A"] * 180 + list("bcdefghijklmnopqrstu"), TEXT, "quasi_identifier", "csv", False),
     ("sensitive", "diagnosis", cycle("flu", "ulcer"), TEXT, "sensitive", "flat", True),
+    ("a scale", "religious", each(lambda i: str(i % 4 + 1)), TEXT, "sensitive", "range: [1, 4]}", True),
     ("exact numbers", "salary", each(lambda i: str(i % 90 * 111)), TEXT, "quasi_identifier", "interval", True),
     ("free text", "notes", each(lambda i: f"{'came in with something ' * 2}{i % 150}"), TEXT, "left out", "", True),
     ("lists", "tags", cycle(["a"], ["b"]), TYPED, "left out", "", True),
@@ -92,7 +93,7 @@ def test_a_number_with_words_for_missing() -> None:
 def test_the_range_holds_the_sample_with_room() -> None:
     found = proposed("age", each(lambda i: str(17 + i % 74)))
     assert found.shape is not None
-    assert found.shape.hierarchy == "{kind: interval, range: [0, 109], snap: [5, 10]}"
+    assert found.shape.hierarchy == "{kind: interval, range: [5, 104], snap: [5, 10]}"
 
 
 def test_what_says_the_same_twice_is_kept_once() -> None:
