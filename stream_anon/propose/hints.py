@@ -5,226 +5,43 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-NAMES_A_PERSON = frozenset(
-    [
-        "ssn",
-        "nin",
-        "passport",
-        "iban",
-        "email",
-        "mail",
-        "phone",
-        "telephone",
-        "tel",
-        "mobile",
-        "fax",
-        "surname",
-        "firstname",
-        "lastname",
-        "forename",
-        "username",
-        "login",
-        "nickname",
-        "uuid",
-        "guid",
-        "imei",
-        "imsi",
-        "mac",
-        "ip",
-        "cookie",
-        "fingerprint",
-        "signature",
-        "photo",
-        "url",
-        "website",
-    ]
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+NAMES_A_PERSON = _set(
+    "ssn nin passport iban email mail phone telephone tel mobile fax surname firstname lastname forename "
+    "username login nickname uuid guid imei imsi mac ip cookie fingerprint signature photo url website"
 )
-MAY_NAME_A_PERSON = frozenset(
-    [
-        "id",
-        "name",
-        "key",
-        "no",
-        "number",
-        "nr",
-        "num",
-        "account",
-        "card",
-        "license",
-        "licence",
-        "user",
-        "address",
-        "street",
-    ]
-)
+MAY_NAME_A_PERSON = _set("id name key no number nr num account card license licence user address street")
 """Names a person only if most values differ: a `country_name` does not."""
 
-A_PERSON = frozenset(
-    [
-        "person",
-        "patient",
-        "customer",
-        "client",
-        "user",
-        "member",
-        "subject",
-        "employee",
-        "student",
-        "citizen",
-        "passenger",
-        "participant",
-        "individual",
-        "resident",
-        "ssn",
-        "email",
-    ]
+A_PERSON = _set(
+    "person patient customer client user member subject employee student citizen passenger participant "
+    "individual resident ssn email"
 )
 
-KNOWN_TO_OTHERS = frozenset(
-    [
-        "age",
-        "birth",
-        "born",
-        "dob",
-        "birthday",
-        "birthdate",
-        "birthyear",
-        "sex",
-        "gender",
-        "zip",
-        "zipcode",
-        "postcode",
-        "postal",
-        "plz",
-        "city",
-        "town",
-        "village",
-        "county",
-        "region",
-        "state",
-        "province",
-        "district",
-        "country",
-        "nationality",
-        "citizenship",
-        "race",
-        "ethnicity",
-        "ethnic",
-        "marital",
-        "education",
-        "degree",
-        "school",
-        "latitude",
-        "lat",
-        "longitude",
-        "lon",
-        "lng",
-        "location",
-        "neighborhood",
-        "neighbourhood",
-    ]
+KNOWN_TO_OTHERS = _set(
+    "age birth born dob birthday birthdate birthyear sex gender zip zipcode postcode postal plz city town "
+    "village county region state province district country nationality citizenship race ethnicity ethnic "
+    "marital education degree school latitude lat longitude lon lng location neighborhood neighbourhood"
 )
-OFTEN_KNOWN_TO_OTHERS = frozenset(
-    [
-        "occupation",
-        "job",
-        "work",
-        "workclass",
-        "employer",
-        "profession",
-        "position",
-        "title",
-        "department",
-        "relationship",
-        "household",
-        "family",
-        "children",
-        "admission",
-        "admitted",
-        "visit",
-        "visited",
-        "date",
-        "arrival",
-        "arrived",
-        "height",
-        "weight",
-        "hours",
-        "class",
-        "grade",
-        "language",
-    ]
+OFTEN_KNOWN_TO_OTHERS = _set(
+    "occupation job work workclass employer profession position title department relationship household "
+    "family children admission admitted visit visited date arrival arrived height weight hours class "
+    "grade language"
 )
 
-SENSITIVE = frozenset(
-    [
-        "diagnosis",
-        "diagnoses",
-        "disease",
-        "illness",
-        "condition",
-        "symptom",
-        "symptoms",
-        "medication",
-        "drug",
-        "drugs",
-        "treatment",
-        "therapy",
-        "hiv",
-        "cancer",
-        "icd",
-        "religion",
-        "religious",
-        "politics",
-        "political",
-        "party",
-        "orientation",
-        "sexual",
-        "crime",
-        "criminal",
-        "offence",
-        "offense",
-        "salary",
-        "income",
-        "wage",
-        "wages",
-        "earnings",
-        "debt",
-        "balance",
-        "credit",
-        "loan",
-        "disability",
-        "pregnant",
-        "pregnancy",
-        "mortality",
-        "death",
-        "died",
-        "survived",
-        "outcome",
-        "complaint",
-        "violation",
-        "test",
-        "score",
-    ]
+SENSITIVE = _set(
+    "diagnosis diagnoses disease illness condition symptom symptoms medication drug drugs treatment "
+    "therapy hiv cancer icd religion religious politics political party orientation sexual crime criminal "
+    "offence offense salary income wage wages earnings debt balance credit loan disability pregnant "
+    "pregnancy mortality death died survived outcome complaint violation test score"
 )
 
-CODES = frozenset(["zip", "zipcode", "postcode", "postal", "plz"])
-DATES = frozenset(
-    [
-        "date",
-        "day",
-        "time",
-        "timestamp",
-        "ts",
-        "created",
-        "updated",
-        "at",
-        "when",
-        "dob",
-        "birthdate",
-        "birthday",
-        "born",
-    ]
-)
+CODES = _set("zip zipcode postcode postal plz")
+DATES = _set("date day time timestamp ts created updated at when dob birthdate birthday born")
 
 _PERSONAL = {
     "e-mail addresses": re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+"),
