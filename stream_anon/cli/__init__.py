@@ -17,11 +17,14 @@ from stream_anon.cli import (
     audit,
     broker,
     check,
+    compare,
     demo,
     doctor,
     feed,
+    init,
     output,
     pipe,
+    preview,
     replay,
     schema,
     topics,
@@ -38,7 +41,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(demo.demo)
+app.command("init")(init.init)
 app.command("check")(check.check)
+app.command("preview")(preview.preview)
+app.command("compare")(compare.compare)
 app.command("pipe")(pipe.pipe)
 app.command("run")(run_command.run)
 app.command("doctor")(doctor.doctor)

@@ -22,10 +22,12 @@ from stream_anon.cli import output
 from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready
-from stream_anon.cli.report import page
+from stream_anon.cli.results import result_of
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.sheets import new_file, refuse_to_overwrite, sheet_for
 from stream_anon.io.tables import kind_of, read_parts
+from stream_anon.report import page_of, render
+from stream_anon.report.parts import Tile
 from stream_anon.runtime.anonymize import Anonymization
 
 LONG = 10.0
@@ -91,13 +93,19 @@ def anonymize(
     }
     if report is not None:
         with new_file(report, force) as raw:
-            sizes = [len(group.rows) for group in run.groups]
-            raw.write(page(run.summary() | measured, sizes, schema.policy.name).encode())
+            raw.write(_page(run, data, measured["cpu_seconds"]).encode())
     if as_json:
         output.print_json(run.summary() | measured | {"output": str(out)})
         return
     for line in _lines(run.summary() | measured, out, loaded.source.file):
         output.say(line)
+
+
+def _page(run: Anonymization, data: Path, cpu_seconds: float) -> str:
+    name = run.schema.policy.name
+    lead = f"{data.name} under the policy {name}, by the batch algorithm {run.algorithm}."
+    tile = Tile("Work", f"{cpu_seconds:.3g} s", f"of processor time, {peak_mb():,.0f} MB")
+    return render(page_of(result_of(run.tally, run.groups), f"Result of {name}", lead, [tile]))
 
 
 def options_of(settings: list[str]) -> dict[str, Any]:

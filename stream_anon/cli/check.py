@@ -18,7 +18,8 @@ from stream_anon.errors import Diagnostic, PolicyError, Severity
 def check(
     policy: Annotated[Path, typer.Argument(help="The policy file (YAML).", show_default=False)],
     data: Annotated[
-        Path | None, typer.Option("--data", help="A sample, JSON lines or .csv; its first 10,000 rows are read.")
+        Path | None,
+        typer.Option("--data", help="A sample: JSON lines, .csv or .parquet; its first 10,000 rows are read."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON on stdout.")] = False,
@@ -63,7 +64,7 @@ def _closing(name: str, policy: Path, data: Path | None, found: list[Diagnostic]
     ok = f"{name}: ok" + (f", {_count(remarks, 'warning')}" if remarks else "")
     if data is None:
         return f"{ok} — next: stream-anon check {policy} --data SAMPLE"
-    return f"{ok} — next: stream-anon pipe --policy {policy} < {data}"
+    return f"{ok} — next: stream-anon preview {data} --policy {policy}"
 
 
 def _count(number: int, word: str) -> str:

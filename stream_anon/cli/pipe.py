@@ -17,8 +17,9 @@ from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
-from stream_anon.core.decode import Rejection
+from stream_anon.core.decode import Reject, Rejection
 from stream_anon.errors import StreamAnonError
+from stream_anon.io.csv_lines import CsvLines
 from stream_anon.io.lines import LINE_LIMIT, Lines
 from stream_anon.runtime.pipe import Pipe
 from stream_anon.runtime.pipeline import Pipeline
@@ -65,13 +66,14 @@ def pipe(
         Path | None,
         typer.Option("--dead-letters", help="Append what is told of rejected lines to this file, not to stderr."),
     ] = None,
+    from_csv: Annotated[bool, typer.Option("--csv", help="The input is CSV; its first line names the fields.")] = False,
     max_line: Annotated[
         int, typer.Option("--max-line", min=2, help="Longer lines, in bytes, are rejected.")
     ] = LINE_LIMIT,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell of rejected lines and failures only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Tell everything on stderr as JSON lines.")] = False,
 ) -> None:
-    """Anonymize JSON lines from stdin to stdout.
+    """Anonymize JSON lines, or CSV, from stdin; JSON lines go to stdout.
 
     Each line leaves in a group that satisfies the policy, within its delay bound, or not at all. Ctrl-C, SIGTERM and
     the end of the input publish what is inside and end; a second Ctrl-C ends at once. A slow reader slows the input
@@ -80,6 +82,8 @@ def pipe(
     [bold]Examples[/bold]
 
         stream-anon pipe -p policy.yaml < records.jsonl > anonymous.jsonl
+
+        stream-anon pipe -p policy.yaml --csv < records.csv > anonymous.jsonl
 
         tail -f records.jsonl | stream-anon pipe -p policy.yaml --dead-letters rejected.jsonl | consumer
     """
@@ -91,10 +95,11 @@ def pipe(
         output.say("the policy has no secret: group ids will differ from run to run")
     with opened(dead_letters) as file:
         lines = Lines(sys.stdin.fileno(), max_line)
-        run = Pipe(schema, lines, sys.stdout.buffer, DeadLetters(file, as_json), time.monotonic)
+        source = CsvLines(lines) if from_csv else lines
+        run = Pipe(schema, source, sys.stdout.buffer, DeadLetters(file, as_json), time.monotonic)
         make_ready(schema.policy.algorithm, quiet=not talks)
         if talks and sys.stdin.isatty():
-            output.say("reading JSON lines from the terminal; Ctrl-D ends")
+            output.say(f"reading {'CSV' if from_csv else 'JSON lines'} from the terminal; Ctrl-D ends")
         os.set_blocking(sys.stdout.fileno(), True)
         with interruptible(run.stop) as interrupt:
             _run(run)
@@ -167,6 +172,8 @@ def _next_step(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> st
     tally = pipeline.tally
     if not tally.consumed:
         return f"stream-anon pipe -p {policy} < RECORDS"
+    if tally.rejected.total() == tally.consumed and tally.rejected.keys() <= {Reject.NOT_JSON, Reject.NOT_OBJECT}:
+        return "no line was a JSON object; if the input is CSV, say --csv"
     if tally.rejected:
         there = f"see {dead_letters}, then" if dead_letters else "find out why lines were rejected:"
         return f"{there} stream-anon check {policy} --data SAMPLE"

@@ -1,8 +1,7 @@
-"""The first rows of a data sample, JSON lines or CSV, one at a time; an error names the line, never what is in it."""
+"""The first rows of a table as a sample, one at a time; an error names the line, never what is in it."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 
 from stream_anon.errors import StreamAnonError
+from stream_anon.io.tables import KINDS, flat, read_parts
 
 LIMIT = 10_000
 """Rows. Enough to meet rare values, few enough to answer within a second or two."""
@@ -24,23 +24,14 @@ class SampleError(StreamAnonError):
 
 def read_sample(path: Path, limit: int = LIMIT) -> Iterator[Row]:
     """The first rows; fields of nested records are named by their dotted path, absent and empty ones are left out."""
-    rows = _lines_of_csv(path) if path.suffix.lower() == ".csv" else _lines_of_json(path)
-    return islice(rows, limit)
+    json = KINDS.get(path.suffix.lower(), "json") == "json"
+    return islice(_lines_of_json(path) if json else _lines_of_table(path), limit)
 
 
-def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The fields of a nested record by dotted path; null counts as absent.
-
-    >>> flatten({"a": {"b": 1, "c": None}, "d": [2]})
-    {'a.b': 1, 'd': [2]}
-    """
-    flat: dict[str, Any] = {}
-    for key, value in record.items():
-        if isinstance(value, dict):
-            flat |= flatten(value, f"{prefix}{key}.")
-        elif value is not None:
-            flat[f"{prefix}{key}"] = value
-    return flat
+def _lines_of_table(path: Path) -> Iterator[Row]:
+    for part in read_parts(path):
+        for cells in part.cells:
+            yield {name: cell for name, cell in cells.items() if cell not in ("", None)}
 
 
 def _lines_of_json(path: Path) -> Iterator[Row]:
@@ -49,27 +40,13 @@ def _lines_of_json(path: Path) -> Iterator[Row]:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield _decoded(decode, line, f"{path}:{number}")
+                    yield _decoded(decode, line.removeprefix(b"\xef\xbb\xbf"), f"{path}:{number}")
     except OSError as error:
         raise SampleError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _decoded(decode: Callable[[bytes], dict[str, Any]], line: bytes, place: str) -> dict[str, Any]:
     try:
-        return flatten(decode(line))
+        return flat(decode(line))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise SampleError(f"{place}: this line is not a JSON object") from None
-
-
-def _lines_of_csv(path: Path) -> Iterator[Row]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header = file.readline()
-            delimiter = ";" if header.count(";") > header.count(",") else ","
-            names = next(csv.reader([header], delimiter=delimiter), [])
-            for cells in csv.reader(file, delimiter=delimiter):
-                yield {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
-    except (csv.Error, UnicodeDecodeError):
-        raise SampleError(f"{path}: not a CSV file in UTF-8") from None
-    except OSError as error:
-        raise SampleError(f"{path}: cannot be read: {error.strerror}") from None

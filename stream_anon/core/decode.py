@@ -50,8 +50,8 @@ class Rejection:
 
 
 Getter = Callable[[Any], Any]
-Payload = bytes | Reject | None
-"""A record as it came: its bytes, None for a tombstone, or why it was refused before anybody looked into it."""
+Payload = bytes | dict[str, Any] | Reject | None
+"""A record as it came: bytes of JSON, cells of a table, None for a tombstone, or why it was refused unread."""
 
 
 class Decoder:
@@ -75,8 +75,8 @@ class Decoder:
         """The row of one JSON record, or why there is none: a (code, column) pair."""
         try:
             return self._json.decode(payload)  # type: ignore[arg-type]
-        except TypeError:  # no bytes: nothing, or refused before it was read
-            return payload or Reject.TOMBSTONE, ""
+        except TypeError:  # no bytes: cells of a table, nothing, or refused before it was read
+            return self.convert(payload) if isinstance(payload, dict) else (payload or Reject.TOMBSTONE, "")
         except msgspec.ValidationError as error:
             return self._refusal(error)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):

@@ -143,7 +143,9 @@ def _column(path: Path, hierarchy: Hierarchy, values: list[Any], count: int) -> 
     unknown, missing = (int((kinds == kind).sum()) for kind in (Trouble.UNKNOWN, Trouble.MISSING))
     if len(values) < count:
         message = f"{count - len(values):,} of {count:,} rows of the sample have a value of another type"
-        yield _warning(path, "value-of-wrong-type", message, "correct the type, or the data")
+        yield _warning(
+            path, "value-of-wrong-type", message, "correct the type, or the data: empty is missing, a word is not"
+        )
     if unknown:
         message = f"{unknown:,} of {count:,} rows of the sample have a value without a place in the hierarchy"
         hint = "add what is missing, or say unknown: leaf; otherwise such records are rejected"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -79,13 +81,13 @@ def read_parts(path: Path, at_once: int = AT_ONCE) -> Iterator[Part]:
 def _csv(path: Path, at_once: int) -> Iterator[Part]:
     size = max(path.stat().st_size, 1)
     with path.open("rb") as raw, TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
-        header = file.readline()
-        delimiter = max(",;\t", key=header.count)
-        names = next(csv.reader([header], delimiter=delimiter), [])
-        if len(set(names)) < len(names):
-            raise TableError(f"{path}: two columns have the same name")
-        lines, number = csv.reader(file, delimiter=delimiter), 1
         try:
+            header = file.readline()
+            delimiter = max(",;\t", key=header.count)
+            names = next(csv.reader([header], delimiter=delimiter), [])
+            if len(set(names)) < len(names):
+                raise TableError(f"{path}: two columns have the same name")
+            lines, number = csv.reader(file, delimiter=delimiter), 1
             while rows := list(islice(lines, at_once)):
                 cells = [dict(zip(names, row, strict=False)) for row in rows]
                 yield Part(number, None, cells, raw.tell() / size)
@@ -115,11 +117,18 @@ def _parquet(path: Path, at_once: int) -> Iterator[Part]:
             file = parquet.ParquetFile(raw)
             total, number = max(file.metadata.num_rows, 1), 1
             for part in file.iter_batches(batch_size=at_once):
-                cells = [flat(row) for row in part.to_pylist()]
+                cells = [{name: _as_json(cell) for name, cell in flat(row).items()} for row in part.to_pylist()]
                 yield Part(number, None, cells, (number - 1 + len(cells)) / total)
                 number += len(cells)
         except arrow().ArrowInvalid:
             raise TableError(f"{path}: not a Parquet file") from None
+
+
+def _as_json(value: Any) -> Any:
+    """A cell as JSON would hold it: dates and instants as text, decimals as numbers."""
+    if isinstance(value, date):  # an instant is a date too
+        return value.isoformat()
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

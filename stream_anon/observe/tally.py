@@ -22,6 +22,8 @@ class Delays:
     >>> delays.add(np.array([0.5, 1.0, 2.0, 4.0]))
     >>> delays.count, delays.mean, delays.max, round(delays.quantile(0.5), 1)
     (4, 1.875, 4.0, 1.0)
+    >>> delays.within(0.4), delays.within(1.1), delays.within(4.1)
+    (0, 2, 4)
     """
 
     # Bins grow by 1 % steps from a microsecond to some months: fine enough to print, few enough to keep.
@@ -47,6 +49,11 @@ class Delays:
     def mean(self) -> float:
         """The average wait, 0 if there was none."""
         return self._sum / self.count if self.count else 0.0
+
+    def within(self, wait: float) -> int:
+        """How many waited no longer than this."""
+        place = (np.log(max(wait, self._LOWEST)) - np.log(self._LOWEST)) / np.log(self._STEP)
+        return int(self._bins[: int(place + 1e-9) + 1].sum())
 
     def quantile(self, share: float) -> float:
         """The wait that `share` of all did not exceed."""

@@ -7,27 +7,22 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from stream_anon.batch import build, partition
 from stream_anon.batch.guarding import sensitive_losses
 from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Rejection
-from stream_anon.core.encode import Encoder
 from stream_anon.core.group import Group
 from stream_anon.core.schema import Schema
 from stream_anon.io.sheets import Sheet
 from stream_anon.io.tables import Part
 from stream_anon.observe.tally import Tally
+from stream_anon.runtime.trial import Progress, encode_all
 
 AT_ONCE = 500
 """Groups written between two words about progress."""
 
 _FEW = 200
-
-Progress = Callable[[float], None]
-"""Told the share that is done, 0 to 1."""
 
 
 class Anonymization:
@@ -49,15 +44,7 @@ class Anonymization:
 
     def read(self, parts: Iterable[Part], reject: Callable[[Sequence[Rejection]], None], progress: Progress) -> None:
         """Encode all rows; tell of those that cannot be."""
-        encoder, batches = Encoder(self.schema), []
-        for part in parts:
-            encoded = part.encode(encoder, np.zeros(len(part)))
-            self.tally.read(len(part), encoded.rejections)
-            if encoded.rejections:
-                reject(encoded.rejections)
-            batches.append(encoded.batch)
-            progress(part.reached)
-        self.rows = Batch.concat(batches) if batches else None
+        self.rows = encode_all(parts, self.schema, self.tally, reject, progress)
 
     @property
     def seconds(self) -> float:

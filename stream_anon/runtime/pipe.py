@@ -1,4 +1,4 @@
-"""JSON lines in, anonymized JSON lines out. What a full pipe downstream holds up waits here: nothing is dropped."""
+"""Lines of JSON or CSV in, anonymized JSON lines out. What a full pipe downstream holds up waits; nothing is lost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import IO
 from stream_anon.core.decode import Rejection
 from stream_anon.core.group import Group
 from stream_anon.core.schema import Schema
+from stream_anon.io.csv_lines import CsvLines
 from stream_anon.io.lines import Lines
 from stream_anon.runtime.pipeline import Pipeline
 
@@ -26,7 +27,7 @@ class Pipe:
     def __init__(
         self,
         schema: Schema,
-        source: Lines,
+        source: Lines | CsvLines,
         sink: IO[bytes],
         reject: Callable[[Sequence[Rejection]], None],
         clock: Callable[[], float],

@@ -1,4 +1,4 @@
-"""A recording through a stream algorithm on a simulated clock: the recording's own times decide what is due when."""
+"""A recording through a stream algorithm on its own clock, into a sheet; what has no time is rejected."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Decoder, Reject, Rejection
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Group
 from stream_anon.core.hierarchy import Floats
 from stream_anon.core.schema import Schema
 from stream_anon.io.sheets import Sheet
 from stream_anon.io.tables import Part
-from stream_anon.runtime.pipeline import Pipeline
+from stream_anon.runtime.simulation import Simulation
 
 MILLISECONDS_FROM = 1e11
 """A larger number of seconds since 1970 is beyond the year 5000: it is meant in milliseconds."""
@@ -75,18 +73,16 @@ def instant(value: Any) -> float:
 class Replay:
     """One run. The output is a function of the recording, the policy and its secret, so it can be made again exactly.
 
-    1. Encode a part; a row without a time is rejected. The clock never runs backwards: a late row happens now.
-    2. Up to the next deadline, push what arrives; at the deadline, tick.
-    3. At the end, flush.
+    A row without a time is rejected.
     """
 
     def __init__(self, schema: Schema, instants: Callable[[Part], Floats], field: str | None, sheet: Sheet) -> None:
-        self.pipeline = Pipeline(schema)
+        self._simulation = Simulation(schema, sheet.write)
+        self.pipeline = self._simulation.pipeline
         self._encoder = Encoder(schema)
         self._instants = instants
         self._field = field or ""
         self._sheet = sheet
-        self._now = -math.inf
 
     def run(
         self,
@@ -98,9 +94,7 @@ class Replay:
         for part in parts:
             self._feed(part, reject)
             progress(part.reached)
-        if math.isfinite(self._now):
-            for groups in self.pipeline.finish(self._now):
-                self._publish(groups)
+        self._simulation.finish()
         self._sheet.close()
 
     def _feed(self, part: Part, reject: Callable[[Sequence[Rejection]], None]) -> None:
@@ -114,35 +108,8 @@ class Replay:
         if rejections:
             reject(rejections)
         when = np.delete(when, sorted(r - part.first for r in refused))
-        rows, when = encoded.batch.take(~np.isnan(when)), when[~np.isnan(when)]
-        if not len(rows):
-            return
-        clock = np.maximum(np.maximum.accumulate(when), self._now)
-        rows.arrived[:] = clock
-        self._push(rows, clock)
-
-    def _push(self, rows: Batch, clock: Floats) -> None:
-        start, bound = 0, self.pipeline.bound
-        while start < len(rows):
-            wait = self.pipeline.wait(self._now) if math.isfinite(self._now) else None
-            due = math.inf if wait is None else self._now + wait
-            if due <= clock[start]:
-                self._now = max(self._now, due)
-                released = self.pipeline.tick(self._now)
-                self._publish(released)
-                if released or self.pipeline.wait(self._now) != 0.0:
-                    continue
-            # Rows that arrive before anything can be due, of those waiting or of themselves, arrive together.
-            until = min(due, clock[start] + bound / 2) if bound is not None else due
-            stop = max(start + 1, int(np.searchsorted(clock, until)))
-            self._now = float(clock[stop - 1])
-            self._publish(self.pipeline.push(rows.take(slice(start, stop)), self._now))
-            start = stop
-
-    def _publish(self, groups: Sequence[Group]) -> None:
-        if groups:
-            self._sheet.write(groups)
-            self.pipeline.published(groups, self._now)
+        timed = ~np.isnan(when)
+        self._simulation.push(encoded.batch.take(timed), when[timed])
 
 
 def _by_index(rejection: Rejection) -> int:

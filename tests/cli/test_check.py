@@ -233,7 +233,7 @@ def test_sample(
 def test_a_good_sample(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(30)))
     assert run(["check", "policy.yaml", "--data", "s.jsonl"]) == 0
-    assert capsys.readouterr().err == "policy admissions: ok — next: stream-anon pipe --policy policy.yaml < s.jsonl\n"
+    assert capsys.readouterr().err == "policy admissions: ok — next: stream-anon preview s.jsonl --policy policy.yaml\n"
 
 
 BAD_SAMPLES = [

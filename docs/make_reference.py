@@ -1,0 +1,168 @@
+"""Writes docs/reference.md from the code: commands, policy, codes, metrics. A test holds the two together.
+
+python docs/make_reference.py > docs/reference.md
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+import stream_anon
+from stream_anon.cli import app
+from stream_anon.core.decode import Reject
+from stream_anon.observe.metrics import Metrics
+from stream_anon.policy import attributes, hierarchies, privacy, settings
+from stream_anon.policy.fields import Settings
+from stream_anon.policy.policy import Policy
+
+REJECTS = {
+    Reject.TOMBSTONE: "the record has no value",
+    Reject.TOO_LARGE: "the record is longer than the limit",
+    Reject.NOT_JSON: "the bytes are not JSON",
+    Reject.NOT_OBJECT: "the JSON is not an object",
+    Reject.WRONG_TYPE: "a declared field has a value of another type",
+    Reject.MISSING: "a declared field is absent, and the policy does not say `missing: leaf`",
+    Reject.UNKNOWN: "a value has no place in its hierarchy, and the policy does not say `unknown: leaf`",
+    Reject.BAD_GUARD: "the guarding node does not stand above the record's value",
+    Reject.BAD_PSF: "the wish is none of 1, 0 and -1",
+    Reject.UNPLACEABLE: "a model says that no group can ever hold this record",
+}
+MODULES = {
+    "Attributes": attributes,
+    "Hierarchies": hierarchies,
+    "Privacy models": privacy,
+    "Stream and Kafka": settings,
+}
+
+
+def reference() -> str:
+    """The whole text."""
+    lines = ["# Reference", "", "Made from the code by `docs/make_reference.py`; do not edit.", ""]
+    for part in (commands, policy, rejects, findings, metrics):
+        lines += [*part(), ""]
+    return "\n".join(lines)
+
+
+def commands() -> Iterator[str]:
+    """Every command with its arguments and options."""
+    yield "## Commands"
+    group: Any = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        yield from ("", f"### stream-anon {name}", "", (command.help or "").split("\n\n")[0].replace("\n", " "), "")
+        yield "| argument or option | meaning | default |"
+        yield "|---|---|---|"
+        for parameter in command.params:
+            if parameter.name == "help":
+                continue
+            words = " ".join(parameter.opts) if parameter.param_type_name == "option" else parameter.name.upper()
+            default = "" if parameter.default in (None, False) or callable(parameter.default) else parameter.default
+            shown = f"`{default}`" if default != "" and not parameter.required else ""
+            yield f"| `{words}` | {_cell(parameter.help or '')} | {shown} |"
+
+
+def policy() -> Iterator[str]:
+    """Every word of the policy file."""
+    yield "## Policy"
+    yield from _model(Policy)
+    for title, module in MODULES.items():
+        yield from ("", f"### {title}")
+        for kind in vars(module).values():
+            own = isinstance(kind, type) and issubclass(kind, Settings) and kind.__module__ == module.__name__
+            if own:
+                yield from _model(kind)
+
+
+def _model(model: type[BaseModel]) -> Iterator[str]:
+    yield from ("", f"**{_title(model)}** — {_cell((model.__doc__ or '').strip())}", "")
+    yield "| key | type | default |"
+    yield "|---|---|---|"
+    for key, field in model.model_fields.items():
+        default = "required" if field.is_required() else _default(field.get_default(call_default_factory=True))
+        yield f"| `{key}` | {_type(field.annotation)} | {default} |"
+
+
+def _title(model: type[BaseModel]) -> str:
+    for key in ("role", "kind", "model", "name"):
+        field = model.model_fields.get(key)
+        if field is not None and get_origin(field.annotation) is Literal:
+            return f"`{key}: {get_args(field.annotation)[0]}`"
+    return model.__name__
+
+
+def _default(value: Any) -> str:
+    if value is None or value is PydanticUndefined:
+        return ""
+    if isinstance(value, BaseModel):
+        return f"`{value.model_dump(exclude_none=True)}`"
+    return f"`{value}`" if value not in ({}, []) else ""
+
+
+def _type(kind: Any) -> str:
+    """A type in words."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return ", ".join(f"`{word}`" for word in arguments)
+    if origin is Annotated:
+        return _type(arguments[0])
+    if origin in (Union, UnionType):
+        return " or ".join(_type(member) for member in arguments if member is not NoneType)
+    if origin in (list, tuple):
+        return f"list of {_type(arguments[0])}"
+    if origin is dict:
+        return f"mapping to {_type(arguments[1])}"
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return _title(kind)
+    words = {str: "text", float: "number", int: "whole number", bool: "`true`, `false`", Any: "anything"}
+    return words.get(kind) or str(getattr(kind, "__name__", kind))
+
+
+def rejects() -> Iterator[str]:
+    """Why a record is refused."""
+    yield "## Codes of rejected records"
+    yield from ("", "In dead letters, on stderr and as the label `code` of `records_rejected_total`.", "")
+    yield "| code | meaning |"
+    yield "|---|---|"
+    for code in Reject:
+        yield f"| `{code}` | {REJECTS[code]} |"
+
+
+def findings() -> Iterator[str]:
+    """What `check` may say of a policy."""
+    yield "## Codes of findings in a policy"
+    yield from ("", ", ".join(f"`{code}`" for code in sorted(set(_codes()))) + ".")
+
+
+def _codes() -> Iterator[str]:
+    package = Path(stream_anon.__file__).parent
+    for path in sorted([*(package / "policy").glob("*.py"), package / "core" / "lint.py"]):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+            if called in ("Problem", "_warning") and isinstance(node, ast.Call) and len(node.args) > 1:
+                code = node.args[1]
+                if isinstance(code, ast.Constant) and isinstance(code.value, str):
+                    yield code.value
+
+
+def metrics() -> Iterator[str]:
+    """Every metric of a worker."""
+    yield from ("## Metrics", "", "| metric | kind | meaning |", "|---|---|---|")
+    for metric in Metrics("name", "fingerprint", 5.0, ["zip"]).registry.collect():
+        total = "_total" if metric.type == "counter" else ""
+        yield f"| `{metric.name}{total}` | {metric.type} | {_cell(metric.documentation)} |"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("[bold]", "").replace("[/bold]", "")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

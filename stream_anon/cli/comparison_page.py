@@ -1,0 +1,74 @@
+"""The page of a comparison: a panel per k, a curve per algorithm, and all runs as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from stream_anon.report import Page
+from stream_anon.report.charts import percent
+from stream_anon.report.parts import Curves, Series, Table, Tile
+from stream_anon.runtime.compare import told
+
+if TYPE_CHECKING:
+    from stream_anon.cli.compare import Run
+
+
+def panels(runs: Sequence[Run]) -> tuple[Curves, ...]:
+    """Loss against the bound, for each k; bounds by time and by records do not share an axis."""
+    top = min(1.0, 1.08 * max((run.result.loss for run in runs), default=1.0) or 1.0)
+    kinds = dict.fromkeys(_kind(run) for run in runs if run.setting.bound is not None) or {"whole table": None}
+    found = []
+    for k in dict.fromkeys(run.setting.k for run in runs):
+        for kind in kinds:
+            mine = [run for run in runs if run.setting.k == k and _kind(run) in (kind, "")]
+            series = tuple(_series(name, mine) for name in dict.fromkeys(run.setting.algorithm for run in mine))
+            caption = "Information lost by delay bound; lower is better. Dashed: the whole table at once."
+            found.append(Curves(f"k = {k}", caption, f"delay bound in {kind}", "information lost", series, top))
+    return tuple(found)
+
+
+def page(runs: Sequence[Run], lead: str) -> Page:
+    """The page."""
+    best = min(runs, key=lambda run: run.result.loss)
+    worst = max(runs, key=lambda run: run.result.loss)
+    tiles = (
+        Tile("Settings compared", f"{len(runs)}", "each run once"),
+        Tile("Least is lost by", best.setting.algorithm, f"{percent(best.result.loss)}: {_told(best)}", "good"),
+        Tile("Most is lost by", worst.setting.algorithm, f"{percent(worst.result.loss)}: {_told(worst)}"),
+    )
+    header = ("algorithm", "bound", "k", "information lost", "suppressed", "mean delay", "mean risk", "CPU s")
+    rows = tuple(
+        (
+            run.setting.algorithm,
+            told(run.setting.bound),
+            f"{run.setting.k}",
+            percent(run.result.loss),
+            f"{run.result.suppressed:,}",
+            "none" if run.result.delay is None else f"{run.result.delay.mean:.3g} s",
+            percent(run.result.after.mean),
+            f"{run.cpu_seconds:.2f}",
+        )
+        for run in runs
+    )
+    return Page("Comparison", f"{lead}.", tiles, (*panels(runs), Table("All runs", "", header, rows)))
+
+
+def _told(run: Run) -> str:
+    return f"k = {run.setting.k}, {told(run.setting.bound)}"
+
+
+def _kind(run: Run) -> str:
+    """The unit of a run's bound; empty for a batch algorithm, which belongs into every panel."""
+    bound = run.setting.bound
+    return "" if bound is None else "seconds" if bound.time is not None else "records"
+
+
+def _series(name: str, runs: Sequence[Run]) -> Series:
+    mine = [run for run in runs if run.setting.algorithm == name]
+    points = [
+        (0.0 if bound is None else float(bound.time or bound.records or 0), run.result.loss)
+        for run in mine
+        for bound in [run.setting.bound]
+    ]
+    return Series(name, tuple(sorted(points)), level=mine[0].setting.bound is None)

@@ -1,0 +1,116 @@
+"""`stream-anon init`: a first policy for a table, with a reason for every line. What a person must decide, it asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from stream_anon.cli import output
+from stream_anon.cli.prepare import prepare
+from stream_anon.cli.sample import read_sample
+from stream_anon.io.sheets import new_file, refuse_to_overwrite
+from stream_anon.io.tables import TableError, kind_of
+from stream_anon.propose import Column, Proposal, columns_of, judge, policy_name, policy_text, subject_of
+
+LIMIT = 100_000
+"""Rows that are looked at: enough to meet nearly every value, few enough to take some seconds."""
+
+_COLOURS = {"identifier": "red", "quasi_identifier": "cyan", "sensitive": "yellow", "left out": "dim"}
+
+
+def init(
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
+    out: Annotated[Path, typer.Option("--output", "-o", help="The policy to write.")] = Path("policy.yaml"),
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Look at no more rows than this.")] = LIMIT,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the proposal as JSON on stdout.")] = False,
+) -> None:
+    """Propose a policy for a table: the role, type and hierarchy of every column, each with its reason.
+
+    Names and values of columns are evidence, not proof. Lines marked DECIDE are for a person who knows the data; until
+    then the policy errs on the side of privacy, and it is valid as it is written. The same table gives the same policy.
+
+    [bold]Examples[/bold]
+
+        stream-anon init patients.csv
+
+        stream-anon init events.jsonl -o events.yaml --force
+    """
+    text = kind_of(data) == "csv"
+    refuse_to_overwrite(out, force)
+    rows = list(read_sample(data, limit))
+    columns = columns_of(rows, text)
+    _refuse_what_is_no_table(data, columns, text)
+    proposals = judge(columns)
+    if not any(proposal.role == "quasi_identifier" for proposal in proposals):
+        raise TableError(f"{data}: no column can be generalized, so there is nothing to make people look alike by")
+    counted = f"{len(rows):,} rows" if len(rows) < limit else f"its first {limit:,} rows"
+    files = _write(proposals, policy_text(proposals, policy_name(data.stem), data.name, counted), out, force)
+    prepare(out)
+    asked = sum(bool(proposal.decide) for proposal in proposals)
+    if as_json:
+        output.print_json(_as_data(proposals) | {"policy": str(out), "files": [str(file) for file in files]})
+        return
+    console = output.talk()
+    console.print(_table(proposals))
+    subject = subject_of(proposals)
+    console.print(f"k counts {'records' if subject is None else f'different values of {subject.name}'}: see DECIDE")
+    console.print(f"wrote {', '.join(map(str, [out, *files]))} from {counted}")
+    step = f"read {out}, decide the lines marked DECIDE ({asked} of {len(proposals)} columns), then"
+    console.print(Text(f"next: {step}: stream-anon check {out} --data {data}", style="bold green"))
+
+
+def _refuse_what_is_no_table(data: Path, columns: list[Column], text: bool) -> None:
+    if not columns:
+        raise TableError(f"{data}: has no rows")
+    numbers = [column.name for column in columns if column.name.strip().lstrip("-").replace(".", "", 1).isdigit()]
+    if text and len(numbers) * 4 >= len(columns):
+        raise TableError(
+            f"{data}: the first line looks like a record, not like names of columns; put a line with names before it"
+        )
+
+
+def _write(proposals: list[Proposal], text: str, out: Path, force: bool) -> list[Path]:
+    """The policy, and beside it the tables that its lines name."""
+    tables = {
+        out.parent / "hierarchies" / p.shape.file: p.shape.table
+        for p in proposals
+        if p.shape is not None and p.shape.table and p.role == "quasi_identifier"
+    }
+    for path in tables:
+        refuse_to_overwrite(path, force)
+    for path, table in tables.items():
+        path.parent.mkdir(exist_ok=True)
+        with new_file(path, force) as file:
+            file.write("".join(";".join(line) + "\n" for line in table).encode())
+    with new_file(out, force) as file:
+        file.write(text.encode())
+    return list(tables)
+
+
+def _table(proposals: list[Proposal]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for heading in ("column", "proposed", "because", ""):
+        table.add_column(heading, overflow="fold")
+    for proposal in proposals:
+        table.add_row(
+            Text(proposal.column.name or "(no name)", style="bold"),
+            Text(proposal.role.replace("_", " "), style=_COLOURS[proposal.role]),
+            Text(proposal.reason),
+            Text("DECIDE" if proposal.decide else "", style="bold yellow"),
+        )
+    return table
+
+
+def _as_data(proposals: list[Proposal]) -> dict[str, object]:
+    subject = subject_of(proposals)
+    return {
+        "subject": None if subject is None else subject.name,
+        "columns": [
+            {"name": p.column.name, "role": p.role, "reason": p.reason, "decide": p.decide or None} for p in proposals
+        ],
+    }

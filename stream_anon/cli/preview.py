@@ -1,0 +1,148 @@
+"""`stream-anon preview`: what a policy would make of a table, before anything runs; publishes nothing.
+
+Shows some records before and after, on the terminal of those who have them anyway: nowhere else are values shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from stream_anon.cli import output
+from stream_anon.cli.anonymize import bars
+from stream_anon.cli.prepare import prepare
+from stream_anon.cli.ready import make_ready
+from stream_anon.cli.results import as_data, lines_of, result_of
+from stream_anon.core.decode import Rejection
+from stream_anon.core.schema import Schema
+from stream_anon.io.sheets import new_file, refuse_to_overwrite
+from stream_anon.io.tables import Part, kind_of, read_parts
+from stream_anon.observe.tally import Tally
+from stream_anon.report import Result, page_of, render
+from stream_anon.report.result import HIGH_LOSS, MUCH_SUPPRESSED
+from stream_anon.runtime.sight import Pair, pairs, typical
+from stream_anon.runtime.trial import encode_all, try_stream
+
+FEW = 32
+"""Records within the bound per person of a group: with fewer, a longer bound is the first thing to try."""
+
+
+def preview(
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
+    policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
+    rows: Annotated[int, typer.Option("--rows", min=0, max=100, help="Records to show before and after.")] = 3,
+    rate: Annotated[float, typer.Option("--rate", min=1e-6, help="Records a second, on a simulated clock.")] = 1000,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Read no more rows than about this many.")] = 100_000,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page about the result.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the page if it is there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
+) -> None:
+    """See what a policy costs before it runs: records before and after, loss, group sizes, risk, delay.
+
+    The stream's own algorithm runs on a simulated clock, at the rate you give. The records that are shown are from your
+    data and stay on this terminal; a page (--html) has figures only.
+
+    [bold]Examples[/bold]
+
+        stream-anon preview patients.csv -p policy.yaml --rate 200
+
+        stream-anon preview patients.csv -p policy.yaml --html preview.html
+    """
+    _, schema = prepare(policy)
+    kind_of(data)
+    if html is not None:
+        refuse_to_overwrite(html, force)
+    read = Tally([], schema.requirements.k)
+    with bars(quiet=as_json) as bar:
+        encoded = encode_all(up_to(limit, read_parts(data)), schema, read, unheard, bar("reading"))
+        make_ready(schema.policy.algorithm, quiet=as_json)
+        trial = try_stream(schema, encoded, rate, bar("simulating"))
+    trial.tally.consumed, trial.tally.rejected = read.consumed, read.rejected
+    result = result_of(trial.tally, trial.groups, trial.bound)
+    shown = pairs(typical(trial.groups), read_parts(data), rows) if rows and trial.groups else []
+    step = _next_step(result, schema, data, policy, rate)
+    if html is not None:
+        lead = f"Policy {schema.policy.name} on {data.name}, {rate:g} records a second on a simulated clock."
+        with new_file(html, force) as raw:
+            raw.write(render(page_of(result, f"Preview of {schema.policy.name}", lead, foot=f"Next: {step}")).encode())
+    if as_json:
+        told = [{"before": pair.before, "after": pair.after} for pair in shown]
+        output.print_json(as_data(result) | {"rate": rate, "rows": told, "next": step})
+        return
+    console = output.talk()
+    if shown:
+        console.print(Text("Some records of one typical group; they are yours and shown here only.", style="dim"))
+        console.print(_before_and_after(shown, schema))
+    for line in lines_of(result):
+        console.print(line)
+    if trial.bound is not None and read.consumed / rate <= trial.bound:
+        console.print("all records arrived within one bound, so the end of the table cut their delay short")
+    if html is not None:
+        console.print(f"wrote {html}")
+    console.print(Text(f"next: {step}", style="bold green"))
+
+
+def unheard(rejections: Sequence[Rejection]) -> None:
+    """Rejected rows are counted; `check --data` tells which and why."""
+
+
+def up_to(limit: int, parts: Iterator[Part]) -> Iterator[Part]:
+    """The parts that begin within the first `limit` rows."""
+    return takewhile(lambda part: part.first <= limit, parts)
+
+
+def _before_and_after(shown: Sequence[Pair], schema: Schema) -> Table:
+    """A line per field: what it was in each record, and what all of them become."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for heading in ("field", *(f"record {i + 1}" for i in range(len(shown))), "published as"):
+        table.add_column(heading, overflow="ellipsis", no_wrap=True, max_width=28)
+    roles = {name: attribute.role for name, attribute in schema.policy.attributes.items()}
+    names = dict.fromkeys([*roles, *(name for pair in shown for name in pair.before)])
+    for name in names:
+        role = roles.get(name)
+        before = [_word(pair.before.get(name)) for pair in shown]
+        if role == "quasi_identifier":
+            after = Text(_word(shown[0].after.get(name)), style="bold cyan")
+        elif role in ("sensitive", "insensitive"):
+            told = [_word(pair.after.get(name)) for pair in shown]
+            after = Text("as it came" if told == before else ", ".join(told))
+        else:
+            after = Text("(not published)" if role else "(dropped)", style="dim")
+        table.add_row(Text(name, style="bold" if role == "quasi_identifier" else ""), *before, after)
+    return table
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_word, value))}]"
+    return "".join(c if c.isprintable() else "·" for c in str(value))
+
+
+def _next_step(result: Result, schema: Schema, data: Path, policy: Path, rate: float) -> str:
+    """The one thing that would help most."""
+    delay = schema.policy.stream.max_delay
+    if result.rejected:
+        return f"find out why {result.rejected:,} rows were rejected: stream-anon check {policy} --data {data}"
+    within = min((delay.time or float("inf")) * rate, delay.records or float("inf"), max(result.records, 1))
+    short = within < FEW * result.k
+    if not result.published or result.suppressed / max(result.records, 1) > MUCH_SUPPRESSED:
+        return f"too much is suppressed: a longer stream.max_delay, a smaller k or a milder model in {policy}"
+    if result.loss > HIGH_LOSS and short:
+        return (
+            f"the loss is high, for only {within:,.0f} records meet within the bound: a longer stream.max_delay in "
+            f"{policy}, or see what each choice costs: stream-anon compare {data} -p {policy}"
+        )
+    if result.loss > HIGH_LOSS:
+        worst = max(result.losses, key=lambda name: result.losses[name])
+        return (
+            f"the loss is high, most of all in {worst}: give it steps in between (docs/hierarchies.md), or leave it out"
+        )
+    return f"stream-anon pipe -p {policy}{' --csv' if kind_of(data) == 'csv' else ''} < {data} > anonymous.jsonl"

@@ -1,0 +1,106 @@
+"""From a run to what a page tells of it, and the same in a few lines for the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from stream_anon.core.group import Group
+from stream_anon.observe.tally import Delays, Tally
+from stream_anon.report import Delay, Result, Risk
+from stream_anon.runtime.risk import classes_after, classes_before
+
+STEPS = 24
+"""Columns of the delay's histogram up to the bound."""
+
+_BAR = 30
+
+
+def result_of(tally: Tally, groups: Sequence[Group], bound: float | None = None) -> Result:
+    """Everything a page tells of a run; `bound` is None where nothing waits."""
+    return Result(
+        records=tally.consumed,
+        published=tally.published,
+        suppressed=tally.suppressed,
+        rejected=tally.rejected.total(),
+        k=tally.k,
+        loss=tally.loss,
+        losses=tally.losses,
+        sizes=dict(sorted(Counter(group.people for group in groups).items())),
+        before=Risk.of(classes_before(groups), tally.k),
+        after=Risk.of(classes_after(groups), tally.k),
+        delay=None if bound is None else _delay(tally.delays, bound),
+    )
+
+
+def _delay(delays: Delays, bound: float) -> Delay:
+    end = max(bound, delays.max)
+    edges = [end * (i + 1) / STEPS for i in range(STEPS)]
+    up_to = [*(delays.within(edge) for edge in edges[:-1]), delays.count]
+    counts = [count - before for count, before in zip(up_to, [0, *up_to], strict=False)]
+    return Delay(bound, delays.mean, delays.max, tuple(zip(edges, counts, strict=True)))
+
+
+def as_data(result: Result) -> dict[str, Any]:
+    """The figures as plain data."""
+    risk = {
+        name: {"highest": round(r.highest, 5), "mean": round(r.mean, 5), "above_1_over_k": round(r.above, 5)}
+        for name, r in (("before", result.before), ("after", result.after))
+    }
+    found: dict[str, Any] = {
+        "records": result.records,
+        "published": result.published,
+        "suppressed": result.suppressed,
+        "rejected": result.rejected,
+        "required_people": result.k,
+        "smallest_group_people": min(result.sizes, default=0),
+        "group_sizes": {str(size): count for size, count in result.sizes.items()},
+        "loss": round(result.loss, 5),
+        "loss_per_attribute": {name: round(loss, 5) for name, loss in result.losses.items()},
+        "risk": risk,
+    }
+    if result.delay is not None:
+        delay = result.delay
+        found["delay"] = {"bound": delay.bound, "mean": round(delay.mean, 4), "longest": round(delay.longest, 4)}
+    return found
+
+
+def lines_of(result: Result) -> Iterator[Text]:
+    """The figures, a line each, losses with bars."""
+    yield Text(
+        f"{result.records:,} records: {result.published:,} published in {sum(result.sizes.values()):,} groups, "
+        f"{result.suppressed:,} suppressed, {result.rejected:,} rejected"
+    )
+    if not result.published:
+        return
+    yield Text(f"information lost: {result.loss:.1%}", style="bold")
+    width = max(map(len, result.losses))
+    for name, loss in result.losses.items():
+        full = round(loss * _BAR)
+        yield Text.assemble(f"  {name:<{width}}  ", ("█" * full, "cyan"), ("░" * (_BAR - full), "dim"), f" {loss:6.1%}")
+    yield Text(
+        f"group sizes: {min(result.sizes):,} to {max(result.sizes):,} people, {_middle(result.sizes):,} in the middle; "
+        f"required {result.k:,}"
+    )
+    before, after = result.before, result.after
+    yield Text(
+        f"re-identification risk: highest {before.highest:.1%} → {after.highest:.1%}, "
+        f"average {before.mean:.1%} → {after.mean:.1%}, "
+        f"records above 1/k {before.above:.1%} → {after.above:.1%}"
+    )
+    if result.delay is not None:
+        delay = result.delay
+        yield Text(f"delay: {delay.mean:.3g} s on average, {delay.longest:.3g} s at most; bound {delay.bound:.3g} s")
+
+
+def _middle(sizes: dict[int, int] | Any) -> int:
+    """The size that half of the groups do not exceed."""
+    half, seen = sum(sizes.values()) / 2, 0
+    for size in sorted(sizes):
+        seen += sizes[size]
+        if seen >= half:
+            break
+    return int(size)

@@ -1,0 +1,184 @@
+"""What came of anonymizing, as numbers, and the page that tells it: risk, loss, sizes of groups, delay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from stream_anon.report.charts import percent
+from stream_anon.report.parts import Bar, Bars, Bin, Histogram, Mark, Page, Pair, Pairs, Part, Tile
+
+COLUMNS = 24
+"""Columns of a histogram: enough to show a shape, few enough to point at."""
+
+FEWEST = 12
+"""Columns that even groups of one size get, so that a column looks like one."""
+
+HIGH_LOSS = 0.5
+"""Above this, half of what the quasi-identifiers told is gone: a policy to look at again."""
+
+MUCH_SUPPRESSED = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """The chance of finding out which record is a given person's: 1 over the people who look the same.
+
+    The highest, the average over records, and the share of records whose risk is above 1/k.
+    """
+
+    highest: float
+    mean: float
+    above: float
+
+    @classmethod
+    def of(cls, classes: Iterable[tuple[int, int]], k: int) -> Risk:
+        """The risk where records that look the same are of so many (people, records).
+
+        >>> Risk.of([(1, 1), (4, 5)], k=2)
+        Risk(highest=1.0, mean=0.375, above=0.16666666666666666)
+        """
+        found = list(classes)
+        records = sum(count for _, count in found)
+        if not records:
+            return cls(0.0, 0.0, 0.0)
+        mean = sum(count / people for people, count in found) / records
+        above = sum(count for people, count in found if people < k) / records
+        return cls(1 / min(people for people, _ in found), mean, above)
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """How long records waited, in seconds, against the bound; `waits` are (up to, how many) steps of equal width."""
+
+    bound: float
+    mean: float
+    longest: float
+    waits: tuple[tuple[float, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything the page tells. `sizes` are people per group and how many groups have so many; shares are 0 to 1."""
+
+    records: int
+    published: int
+    suppressed: int
+    rejected: int
+    k: int
+    loss: float
+    losses: Mapping[str, float]
+    sizes: Mapping[int, int]
+    before: Risk
+    after: Risk
+    delay: Delay | None = None
+
+
+def page_of(result: Result, title: str, lead: str, extra: Iterable[Tile] = (), foot: str = "") -> Page:
+    """The page about one result."""
+    return Page(title, lead, (*tiles_of(result), *extra), tuple(parts_of(result)), foot)
+
+
+def tiles_of(result: Result) -> Iterator[Tile]:
+    """The figures to read first."""
+    out = result.records or 1
+    kept = f"{percent(result.published / out)} of {result.records:,} records"
+    withheld = result.suppressed + result.rejected
+    yield Tile("Published", f"{result.published:,}", kept)
+    yield Tile(
+        "Withheld", f"{withheld:,}", f"{result.suppressed:,} suppressed, {result.rejected:,} rejected",
+        "warn" if withheld / out > MUCH_SUPPRESSED else "plain",
+    )  # fmt: skip
+    if not result.published:
+        return
+    smallest = min(result.sizes)
+    yield Tile("Smallest group", f"{smallest:,}", f"required: {result.k:,}", "good" if smallest >= result.k else "bad")
+    yield Tile(
+        "Highest risk", percent(result.after.highest), f"before: {percent(result.before.highest)}",
+        "good" if result.after.highest <= 1 / result.k else "bad",
+    )  # fmt: skip
+    lost = percent(result.loss)
+    yield Tile("Information lost", lost, f"{percent(0)} is exact", "warn" if result.loss > HIGH_LOSS else "plain")
+    if result.delay is not None:
+        kept_time = result.delay.longest <= result.delay.bound
+        yield Tile(
+            "Longest delay", f"{result.delay.longest:.3g} s", f"bound: {result.delay.bound:.3g} s",
+            "good" if kept_time else "bad",
+        )  # fmt: skip
+
+
+def parts_of(result: Result) -> Iterator[Part]:
+    """The charts; none if nothing was published."""
+    if not result.published:
+        return
+    before, after = result.before, result.after
+    yield Pairs(
+        "Re-identification risk",
+        f"The chance to pick the right record of a person whose quasi-identifiers one knows. Wanted: at most 1/k = "
+        f"{percent(1 / result.k)}.",
+        (
+            Pair("highest", before.highest, after.highest),
+            Pair("average", before.mean, after.mean),
+            Pair("records above 1/k", before.above, after.above),
+        ),
+        Mark(1 / result.k, f"1/k = {percent(1 / result.k)}"),
+    )
+    worst = sorted(result.losses.items(), key=lambda item: -item[1])
+    yield Bars(
+        "Information lost per attribute",
+        f"{percent(0)} is published as it came, {percent(1)} tells nothing more. All in all: {percent(result.loss)}.",
+        tuple(Bar(name, share, percent(share)) for name, share in worst),
+    )
+    yield Histogram(
+        "Group sizes",
+        f"People per group in {sum(result.sizes.values()):,} groups; none may be smaller than k.",
+        "people in a group",
+        "groups",
+        size_bins(result.sizes, result.k),
+        Mark(result.k - 0.5, f"k = {result.k:,}"),
+    )
+    if result.delay is not None:
+        yield _delays(result.delay)
+
+
+def _delays(delay: Delay) -> Histogram:
+    low, bins = 0.0, []
+    for up_to, count in delay.waits:
+        bins.append(Bin(low, up_to, count, f"{low:.3g} to {up_to:.3g} s"))
+        low = up_to
+    return Histogram(
+        "Delay",
+        f"How long records waited: {delay.mean:.3g} s on average, {delay.longest:.3g} s at most.",
+        "seconds",
+        "records",
+        tuple(bins),
+        Mark(delay.bound, f"bound {delay.bound:.3g} s"),
+    )
+
+
+def size_bins(sizes: Mapping[int, int], k: int) -> tuple[Bin, ...]:
+    """Groups by people, in steps of equal width from k on; the largest hundredth falls into the last step.
+
+    >>> [(bin.label, bin.count) for bin in size_bins({5: 3, 7: 1}, 5)][:3]
+    [('5', 3), ('6', 0), ('7', 1)]
+    """
+    lowest, largest, total = min(k, *sizes), max(sizes), sum(sizes.values())
+    seen, common = 0, lowest
+    for size in sorted(sizes):
+        seen, common = seen + sizes[size], size
+        if seen >= 0.99 * total:
+            break
+    width = max(1, ceil((common - lowest + 1) / COLUMNS))
+    steps = max((common - lowest) // width + 1, FEWEST)
+    counts = [0] * steps
+    for size, count in sizes.items():
+        counts[min((size - lowest) // width, steps - 1)] += count
+    bins = []
+    for i, count in enumerate(counts):
+        first, last = lowest + i * width, lowest + (i + 1) * width - 1
+        last = largest if i == steps - 1 and largest > last else last
+        bins.append(
+            Bin(first - 0.5, first + width - 0.5, count, f"{first:,}" if first == last else f"{first:,} to {last:,}")
+        )
+    return tuple(bins)

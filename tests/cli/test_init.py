@@ -1,0 +1,122 @@
+"""`init`: whatever the table, the policy it writes is valid, safe, and the same every time."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stream_anon.cli import run
+from stream_anon.cli.prepare import prepare
+from stream_anon.runtime.demo import admissions
+
+CELLS = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(
+        ["", "NA", "?", "true", "NO", "010", "1e3", "*", "(missing)", "rare", "2026-03-08", "${x}", "a;b", "é"]
+    ),
+    st.integers(-(10**17), 10**17).map(str),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+)
+NAMES = st.one_of(
+    st.sampled_from(["age", "zip", "diagnosis", "patient_id", "a", "a.b", "sum", "no", "1x"]), st.text(max_size=8)
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("data.jsonl").write_bytes(b"".join(record + b"\n" for record in islice(admissions(3), 600)))
+    return tmp_path
+
+
+def test_the_hospital(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["init", "data.jsonl"]) == 0
+    told = capsys.readouterr().err
+    assert "DECIDE" in told
+    assert told.splitlines()[-1].endswith("stream-anon check policy.yaml --data data.jsonl")
+    loaded, _ = prepare(place / "policy.yaml")
+    roles = {name: attribute.role for name, attribute in loaded.policy.attributes.items()}
+    assert loaded.policy.subject == "patient_id"
+    assert roles == {
+        "patient_id": "identifier", "name": "identifier", "birth_year": "quasi_identifier", "zip": "quasi_identifier",
+        "gender": "quasi_identifier", "country": "quasi_identifier", "diagnosis": "sensitive",
+        "ward": "quasi_identifier",
+    }  # fmt: skip
+    assert run(["check", "policy.yaml", "--data", "data.jsonl", "--strict"]) == 0
+    assert run(["preview", "data.jsonl", "-p", "policy.yaml", "--rows", "0"]) == 0
+
+
+def test_nothing_is_overwritten(place: Path) -> None:
+    assert run(["init", "data.jsonl"]) == 0
+    first = Path("policy.yaml").read_bytes()
+    Path("policy.yaml").write_text("mine")
+    assert run(["init", "data.jsonl"]) == 1
+    assert Path("policy.yaml").read_text() == "mine"
+    assert run(["init", "data.jsonl", "--force"]) == 0
+    assert Path("policy.yaml").read_bytes() == first
+
+
+def test_every_column_has_a_reason_and_none_is_insensitive(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["init", "data.jsonl", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    text = Path("policy.yaml").read_text()
+    for column in found["columns"]:
+        assert column["role"] != "insensitive"
+        assert f"  # {column['name']}: {column['reason']}\n" in text
+        assert not column["decide"] or f"  # DECIDE: {column['decide']}\n" in text
+
+
+def test_tables_beside_the_policy(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Path("t.csv").open("w") as file:
+        file.write("city,age\n")
+        file.writelines(f"{'Bigtown' if i % 3 else f'Village {i % 300}'},{20 + i % 50}\n" for i in range(600))
+    assert run(["init", "t.csv", "--json"]) == 0
+    [table] = json.loads(capsys.readouterr().out)["files"]
+    assert Path(table).read_text().startswith("Bigtown;Bigtown;*\n")
+    assert "Village 3;rare;*\n" in Path(table).read_text()
+    Path("policy.yaml").unlink()
+    assert run(["init", "t.csv"]) == 1  # the table is there and may have been edited
+    assert not Path("policy.yaml").exists()
+
+
+MISTAKES = [
+    # remark, name, content, what the message names
+    ("no rows", "t.csv", "a,b\n", "has no rows"),
+    ("no names", "t.csv", "39,State-gov,77516\n50,Private,83311\n", "looks like a record"),
+    ("nothing to generalize", "t.csv", "a\nsame\nsame\n", "no column can be generalized"),
+    ("an unknown kind", "t.xlsx", "x", "unknown kind of file"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "word"), [c[1:] for c in MISTAKES], ids=[c[0] for c in MISTAKES])
+def test_mistakes(place: Path, name: str, content: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(name).write_text(content)
+    assert run(["init", name]) == 1
+    assert word in capsys.readouterr().err
+    assert not Path("policy.yaml").exists()
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(NAMES, min_size=1, max_size=5, unique=True), data=st.data())
+def test_any_table_gives_a_valid_policy(place: Path, names: list[str], data: st.DataObject) -> None:
+    """Either a policy that `check` accepts as it is, twice the same, or a plain refusal; never a defect."""
+    kinds = [data.draw(st.lists(CELLS, min_size=1, max_size=4)) for _ in names]
+    rows = data.draw(st.integers(1, 40))
+    with Path("any.csv").open("w", encoding="utf-8", errors="replace", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        writer.writerows([[cells[(i * 7 + len(cells)) % len(cells)] for cells in kinds] for i in range(rows)])
+    code = run(["init", "any.csv", "--force"])
+    assert code in (0, 1)
+    if code == 0:
+        assert run(["check", "policy.yaml"]) == 0
+        first = Path("policy.yaml").read_bytes()
+        assert run(["init", "any.csv", "--force"]) == 0
+        assert Path("policy.yaml").read_bytes() == first
+        assert run(["check", "policy.yaml", "--data", "any.csv"]) == 0

@@ -1,0 +1,115 @@
+"""`preview`, as a user calls it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_anon.cli import run
+from stream_anon.runtime.demo import admissions, policy_text
+
+COUNT = 400
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("policy.yaml").write_text(policy_text(), encoding="utf-8")
+    records = [json.loads(record) | {"phone": "555-0101"} for record in islice(admissions(3), COUNT)]
+    Path("data.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    with Path("data.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(records[0]))
+        writer.writeheader()
+        writer.writerows(records)
+    return tmp_path
+
+
+def previewed(capsys: pytest.CaptureFixture[str], data: str, *more: str) -> dict[str, Any]:
+    assert run(["preview", data, "-p", "policy.yaml", "--json", *more]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("data", ["data.jsonl", "data.csv"])
+def test_rows_are_shown_before_and_after(place: Path, capsys: pytest.CaptureFixture[str], data: str) -> None:
+    found = previewed(capsys, data, "--rows", "4")
+    table = [json.loads(line) for line in Path("data.jsonl").read_text().splitlines()]
+    assert len(found["rows"]) == 4
+    boxes = set()
+    for pair in found["rows"]:
+        before, after = pair["before"], pair["after"]
+        assert {k: str(v) for k, v in before.items()} in [{k: str(v) for k, v in row.items()} for row in table]
+        low, high = after["birth_year"]
+        assert low <= int(before["birth_year"]) <= high
+        assert before["diagnosis"] == after["diagnosis"]
+        assert not {"patient_id", "name", "phone"} & after.keys()
+        boxes.add(json.dumps([after[name] for name in ("birth_year", "zip", "gender", "country")]))
+    assert len(boxes) == 1
+
+
+def test_figures_agree_with_one_another(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = previewed(capsys, "data.jsonl", "--rate", "50")
+    assert found["published"] + found["suppressed"] == found["records"] == COUNT
+    assert sum(found["group_sizes"].values()) * found["required_people"] <= COUNT
+    assert min(map(int, found["group_sizes"])) == found["smallest_group_people"] >= found["required_people"] == 5
+    assert found["risk"]["after"]["highest"] <= 1 / 5 < found["risk"]["before"]["highest"] == 1.0
+    assert found["risk"]["after"]["above_1_over_k"] == 0
+    assert 0 < found["delay"]["mean"] <= found["delay"]["longest"] <= found["delay"]["bound"] == 3.0
+
+
+def test_more_records_within_the_bound_lose_less(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    slow, fast = (previewed(capsys, "data.jsonl", "--rate", rate) for rate in ("10", "1000"))
+    assert fast["loss"] < slow["loss"]
+
+
+def test_terminal(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["preview", "data.csv", "-p", "policy.yaml"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    for word in (
+        "shown here only",
+        "(not published)",
+        "(dropped)",
+        "as it came",
+        "█",
+        "re-identification risk",
+        "delay:",
+    ):
+        assert word in captured.err
+    assert captured.err.splitlines()[-1] == "next: stream-anon pipe -p policy.yaml --csv < data.csv > anonymous.jsonl"
+
+
+def test_the_page_has_no_value_of_a_record(place: Path) -> None:
+    assert run(["preview", "data.jsonl", "-p", "policy.yaml", "--html", "page.html"]) == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "birth_year" in page
+    for record in islice(admissions(3), COUNT):
+        assert json.loads(record)["patient_id"] not in page
+    assert run(["preview", "data.jsonl", "-p", "policy.yaml", "--html", "page.html"]) == 1
+    assert run(["preview", "data.jsonl", "-p", "policy.yaml", "--html", "page.html", "--force"]) == 0
+
+
+STEPS = [
+    # remark, a change of the policy, more arguments, the word of the next step
+    ("rows were rejected", ("type: integer", "type: integer, missing: reject"), "stream-anon check policy.yaml --data"),
+    ("too few meet", ("k: 5", "k: 60"), "max_delay"),
+    ("too many are asked for", ("time: 3s", "time: 30ms"), "suppressed"),
+]
+
+
+@pytest.mark.parametrize(("change", "word"), [c[1:] for c in STEPS], ids=[c[0] for c in STEPS])
+def test_next_step(place: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], word: str) -> None:
+    Path("policy.yaml").write_text(policy_text().replace(*change), encoding="utf-8")
+    if "reject" in change[1]:
+        with Path("data.jsonl").open("a") as file:
+            file.write('{"patient_id": "P1"}\n')
+    assert word in previewed(capsys, "data.jsonl", "--rate", "100")["next"]
+
+
+def test_an_empty_table(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.jsonl").write_text("")
+    assert previewed(capsys, "data.jsonl")["published"] == 0

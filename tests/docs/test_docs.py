@@ -1,0 +1,84 @@
+"""Documentation is run: commands print what pages say, examples do what they claim, the reference is current."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stream_anon.cli import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if "```console" in page.read_text(encoding="utf-8"))
+COMMANDS = {command.name for command in app.registered_commands}
+SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def trials(text: str) -> list[tuple[str, str]]:
+    """Each command of the page with what it is said to print."""
+    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    found = [re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE) for block in blocks]
+    return [trial for block in found for trial in block]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_is_true(page: Path, tmp_path: Path) -> None:
+    """One folder for all commands of a page, in their order; `...` stands for whatever differs."""
+    text = page.read_text(encoding="utf-8")
+    for name, content in re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", text, re.DOTALL):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    missing = []
+    for command, expected in trials(text):
+        if command.startswith("stream-anon ") and command.split()[1] not in COMMANDS:
+            missing.append(command.split()[1])
+            continue
+        shell = f'stream-anon() {{ "$PYTHON" -m stream_anon "$@"; }}\n{{ {command} ; }} 2>&1'
+        result = subprocess.run(
+            ["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+            env=os.environ | {"PYTHON": sys.executable, "COLUMNS": "120"},
+        )  # fmt: skip
+        assert result.returncode == 0, result.stdout
+        said = re.sub(r"^compiling the kernels.*\n", "", result.stdout, flags=re.MULTILINE)
+        assert doctest.OutputChecker().check_output(expected, said, SAME), f"$ {command}\n{said}"
+    if missing:
+        assert not os.environ.get("STREAM_ANON_REQUIRE_ALL"), f"commands that do not exist: {missing}"
+        pytest.skip(f"commands that this version does not have: {', '.join(missing)}")
+
+
+def test_the_pages_are_there() -> None:
+    assert {page.stem for page in PAGES} >= {"tutorial", "hierarchies"}
+
+
+def test_the_worked_example_works() -> None:
+    text = (ROOT / "docs" / "adding-an-algorithm.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    names: dict[str, object] = {}
+    exec("\n".join(blocks), names)
+    outcomes = names["outcomes"]
+    assert isinstance(outcomes, list)
+    published = sum(len(group.rows) for outcome in outcomes for group in outcome.groups)
+    suppressed = sum(len(outcome.suppressed) for outcome in outcomes if outcome.suppressed is not None)
+    assert published + suppressed == 300
+    assert published > 250
+
+
+def test_the_reference_is_current() -> None:
+    made = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "make_reference.py")], capture_output=True, text=True, check=True
+    )
+    written = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    assert made.stdout == written, "run: python docs/make_reference.py > docs/reference.md"
+    for command in COMMANDS:
+        assert f"### stream-anon {command}\n" in written
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / "docs").glob("*.md")], ids=lambda page: page.stem)
+def test_pages_that_are_named_exist(page: Path) -> None:
+    for name in re.findall(r"`(docs/[\w.-]+)`", page.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists(), name
