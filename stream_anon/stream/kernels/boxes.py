@@ -7,7 +7,23 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import HIGHEST, KIND, LINEAR, SIZE, START, TABLE, Prices, compiled, inner, line, price
+from stream_anon.core.kernels import (
+    DEPTH,
+    HIGHEST,
+    KIND,
+    LINEAR,
+    LOWEST,
+    PEAKS,
+    SIZE,
+    START,
+    TABLE,
+    UNITS,
+    Prices,
+    compiled,
+    inner,
+    line,
+    price,
+)
 
 
 class Columns(NamedTuple):
@@ -47,28 +63,60 @@ def gather(qi: Ints, slots: Ints, count: int, codes: Ints) -> None:
 
 @inner
 def widen_column(
-    facts: Ints, values: Floats, weight: Floats, q: int, codes: Ints, count: int, low: Ints, high: Ints, costs: Floats
+    facts: Ints, values: Floats, weight: Floats, q: int, a: int, b: int, codes: Ints, count: int, costs: Floats
 ) -> None:
-    """What column q of a box costs once it holds each of the rows: short loops without branches."""
-    a, b, share = low[q], high[q], weight[q]
-    if facts[q, KIND] == TABLE:
-        start, size = facts[q, START], facts[q, SIZE]
+    """What the stretch `[a, b]` of column q costs once it holds each of the codes: short loops without branches."""
+    kind, start, share = facts[q, KIND], facts[q, START], weight[q]
+    if kind == TABLE:
+        size = facts[q, SIZE]
         if a == b:  # the table is symmetric: no need to know which is lower
             for i in range(count):
-                costs[q, i] = share * values[start + a * size + codes[q, i]]
+                costs[i] = share * values[start + a * size + codes[i]]
         else:
             for i in range(count):
-                at = codes[q, i]
-                costs[q, i] = share * values[start + min(a, at) * size + max(b, at)]
-    elif facts[q, KIND] == LINEAR:
-        slope, highest = values[facts[q, START]], facts[q, HIGHEST]
+                costs[i] = share * values[start + min(a, codes[i]) * size + max(b, codes[i])]
+    elif kind == LINEAR:
+        slope, highest = values[start], facts[q, HIGHEST]
         for i in range(count):
-            at = codes[q, i]
-            costs[q, i] = share * line(slope, highest, min(a, at), max(b, at))
+            costs[i] = share * line(slope, highest, min(a, codes[i]), max(b, codes[i]))
+    elif kind == PEAKS or b >= facts[q, HIGHEST]:
+        for i in range(count):
+            costs[i] = share * price(facts, values, q, min(a, codes[i]), max(b, codes[i]))
     else:
+        climb_ladder(facts, values, share, q, a, b, codes, count, costs)
+
+
+@inner
+def climb_ladder(
+    facts: Ints, values: Floats, share: float, q: int, a: int, b: int, codes: Ints, count: int, costs: Floats
+) -> None:
+    """`widen_column` for units that nest, from the widest down to the first that holds the stretch by itself.
+
+    Whether a code lies in the same unit is two comparisons, where to ask for each price would be several divisions.
+    """
+    start, depth, lowest, highest = facts[q, START], facts[q, DEPTH], facts[q, LOWEST], facts[q, HIGHEST]
+    slope, widest = values[start], facts[q, UNITS + depth - 1]
+    if slope == 0.0:
         for i in range(count):
-            at = codes[q, i]
-            costs[q, i] = share * price(facts, values, q, min(a, at), max(b, at))
+            costs[i] = share
+    else:
+        left, right = a // widest * widest, b // widest * widest
+        for i in range(count):
+            at = codes[i] // widest * widest
+            width = min(max(right, at) + (widest - 1), highest - 1) - max(min(left, at), lowest)
+            costs[i] = share * min(width * slope, 1.0)
+    for step in range(depth):
+        rung = depth - 1 - step
+        unit = facts[q, UNITS + rung]
+        left = a // unit * unit
+        if b < left + unit:
+            cost = values[start + 1 + rung]
+            if slope != 0.0:
+                cost = min((min(left + (unit - 1), highest - 1) - max(left, lowest)) * slope, 1.0)
+            for i in range(count):
+                costs[i] = share * cost if left <= codes[i] < left + unit else costs[i]
+    for i in range(count):
+        costs[i] = costs[i] if codes[i] < highest else share  # an extra leaf shares nothing
 
 
 @inner
@@ -77,8 +125,14 @@ def add_columns(costs: Floats, count: int, total: Floats) -> None:
     for i in range(count):
         total[i] = 0.0
     for q in range(len(costs)):
-        for i in range(count):
-            total[i] += costs[q, i]
+        add(costs[q], count, total)
+
+
+@inner
+def add(costs: Floats, count: int, total: Floats) -> None:
+    """Add what one column costs."""
+    for i in range(count):
+        total[i] += costs[i]
 
 
 @inner
@@ -95,7 +149,7 @@ def unions(
 ) -> None:
     """The price of a box widened to hold each of many rows."""
     for q in range(len(weight)):
-        widen_column(facts, values, weight, q, codes, count, low, high, costs)
+        widen_column(facts, values, weight, q, low[q], high[q], codes[q], count, costs[q])
     add_columns(costs, count, total)
 
 

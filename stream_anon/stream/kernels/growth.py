@@ -153,7 +153,7 @@ def grow_here(
         for q in range(len(low)):
             if not low[q] <= codes[q, best] <= high[q]:
                 low[q], high[q] = min(low[q], codes[q, best]), max(high[q], codes[q, best])
-                widen_column(facts, values, weight, q, codes, left, low, high, costs)
+                widen_column(facts, values, weight, q, low[q], high[q], codes[q], left, costs[q])
                 wider = True
         if wider:
             add_columns(costs, left, total)

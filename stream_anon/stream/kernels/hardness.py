@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import HIGHEST, KIND, LINEAR, SIZE, START, TABLE, inner, line, price
+from stream_anon.core.kernels import inner
+from stream_anon.stream.kernels.boxes import add, widen_column
 
 STEPS = 256
 """Steps in which hardness is counted: finer than it is exact, and whole numbers sum the same in any order."""
@@ -19,6 +20,7 @@ def hardness_of(
     slot: int,
     sample: Ints,
     known: int,
+    costs: Floats,
     total: Floats,
     steps: Ints,
 ) -> float:
@@ -26,18 +28,8 @@ def hardness_of(
     for i in range(known):
         total[i] = 0.0
     for q in order:
-        at, share = qi[slot, q], weight[q]
-        if facts[q, KIND] == TABLE:  # the table is symmetric: no need to know which is lower
-            row = facts[q, START] + at * facts[q, SIZE]
-            for i in range(known):
-                total[i] += share * values[row + sample[q, i]]
-        elif facts[q, KIND] == LINEAR:
-            slope, highest = values[facts[q, START]], facts[q, HIGHEST]
-            for i in range(known):
-                total[i] += share * line(slope, highest, min(at, sample[q, i]), max(at, sample[q, i]))
-        else:
-            for i in range(known):
-                total[i] += share * price(facts, values, q, min(at, sample[q, i]), max(at, sample[q, i]))
+        widen_column(facts, values, weight, q, qi[slot, q], qi[slot, q], sample[q], known, costs)
+        add(costs, known, total)
     for step in range(STEPS + 1):
         steps[step] = 0
     for i in range(known):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import KIND, SIZE, START, TABLE, inner, price
+from stream_anon.core.kernels import KIND, SIZE, TABLE, inner
+from stream_anon.stream.kernels.boxes import widen_column
 
 
 @inner
@@ -45,6 +46,8 @@ def near_rows(
     length: int,
     limit: float,
     near: Ints,
+    codes: Ints,
+    costs: Floats,
     total: Floats,
 ) -> int:
     """Which of the first rows that wait cost at most `limit` together with one row; how many, in their order.
@@ -58,39 +61,23 @@ def near_rows(
     for i in range(count):
         total[i] = 0.0
     for place in range(same, len(order)):
-        count = keep(facts, values, weight, order[place], qi, slot, count, limit, near, total)
+        q = order[place]
+        for i in range(count):
+            codes[i] = qi[near[i], q]
+        widen_column(facts, values, weight, q, qi[slot, q], qi[slot, q], codes, count, costs)
+        count = keep(costs, count, limit, near, total)
     return count
 
 
 @inner
-def keep(
-    facts: Ints,
-    values: Floats,
-    weight: Floats,
-    q: int,
-    qi: Ints,
-    slot: int,
-    length: int,
-    limit: float,
-    near: Ints,
-    total: Floats,
-) -> int:
-    """One column of `near_rows`: add what it costs, and keep the rows that stay within the limit."""
-    at, share, kept = qi[slot, q], weight[q], 0
-    if facts[q, KIND] == TABLE:  # the table is symmetric: no need to know which is lower
-        row = facts[q, START] + at * facts[q, SIZE]
-        for i in range(length):
-            cost = total[i] + share * values[row + qi[near[i], q]]
-            near[kept] = near[i]
-            total[kept] = cost
-            kept += cost <= limit
-    else:
-        for i in range(length):
-            other = qi[near[i], q]
-            cost = total[i] + share * price(facts, values, q, min(at, other), max(at, other))
-            near[kept] = near[i]
-            total[kept] = cost
-            kept += cost <= limit
+def keep(costs: Floats, length: int, limit: float, near: Ints, total: Floats) -> int:
+    """Add what one column costs, and keep the rows that stay within the limit."""
+    kept = 0
+    for i in range(length):
+        cost = total[i] + costs[i]
+        near[kept] = near[i]
+        total[kept] = cost
+        kept += cost <= limit
     return kept
 
 

@@ -112,8 +112,10 @@ def rounds_compiled(
     most = len(queue)
     waiting, length = queue.copy(), first
     keys, leaving = np.empty(most, dtype=np.int64), np.zeros(len(qi), dtype=np.bool_)
-    near, total, bonus = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most)
-    costs, steps = np.empty(sample.shape[1]), np.empty(STEPS + 1, dtype=np.int64)
+    near, codes = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    costs, total = np.empty(max(most, sample.shape[1])), np.empty(max(most, sample.shape[1]))
+    bonus = np.empty(most)
+    steps = np.empty(STEPS + 1, dtype=np.int64)
     chosen, sizes = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     filled = groups = 0
     room = scratch(qi.shape[1], len(need.values), most)
@@ -141,7 +143,7 @@ def rounds_compiled(
             n += 1
             latest = serial[slot]
             known = min(seen, sample.shape[1])
-            hardness[slot] = hardness_of(facts, values, weight, order, qi, slot, sample, known, costs, steps)
+            hardness[slot] = hardness_of(facts, values, weight, order, qi, slot, sample, known, costs, total, steps)
             for q in range(len(weight)):
                 sample[q, seen % sample.shape[1]] = qi[slot, q]
             seen += 1
@@ -149,7 +151,22 @@ def rounds_compiled(
             count, loss = 0, 0.0
             if limit >= 0.0:
                 found = near_rows(
-                    facts, values, weight, order, same, qi, slot, key, waiting, keys, length, limit, near, total
+                    facts,
+                    values,
+                    weight,
+                    order,
+                    same,
+                    qi,
+                    slot,
+                    key,
+                    waiting,
+                    keys,
+                    length,
+                    limit,
+                    near,
+                    codes,
+                    costs,
+                    total,
                 )
                 if found >= need.k - 1:
                     bonus[:found] = 0.0
