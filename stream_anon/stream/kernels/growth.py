@@ -85,6 +85,31 @@ def scratch(columns: int, sensitive: int, most: int) -> Scratch:
 
 
 @inner
+def open_up(
+    facts: Ints,
+    values: Floats,
+    weight: Floats,
+    codes: Ints,
+    left: int,
+    chosen: int,
+    low: Ints,
+    high: Ints,
+    costs: Floats,
+    total: Floats,
+) -> None:
+    """Widen a box in place to hold the candidate chosen, and what it would cost with each: only where it is wider."""
+    wider = False
+    for q in range(len(low)):
+        at = codes[q, chosen]
+        if not low[q] <= at <= high[q]:
+            low[q], high[q] = min(low[q], at), max(high[q], at)
+            widen_column(facts, values, weight, q, low[q], high[q], codes[q], left, costs[q])
+            wider = True
+    if wider:
+        add_columns(costs, left, total)
+
+
+@inner
 def grow_here(
     prices: Prices,
     columns: Columns,
@@ -149,14 +174,7 @@ def grow_here(
         count += 1
         loss = total[best]
         bonus[best] = -np.inf
-        wider = False
-        for q in range(len(low)):
-            if not low[q] <= codes[q, best] <= high[q]:
-                low[q], high[q] = min(low[q], codes[q, best]), max(high[q], codes[q, best])
-                widen_column(facts, values, weight, q, low[q], high[q], codes[q], left, costs[q])
-                wider = True
-        if wider:
-            add_columns(costs, left, total)
+        open_up(facts, values, weight, codes, left, best, low, high, costs, total)
 
 
 @inner
@@ -257,7 +275,5 @@ def grow_dense_compiled(
         count_new(sensitive, members, count, slot, distinct)
         members[count] = slot
         count += 1
-        if cost[best] > loss:
-            loss = cost[best]
-            widen(qi, slot, low, high)
-            unions(facts, values, weight, codes, len(candidates), low, high, costs, cost)
+        loss = cost[best]
+        open_up(facts, values, weight, codes, len(candidates), best, low, high, costs, cost)
