@@ -15,9 +15,12 @@ from typing import IO, Any, Protocol
 import msgspec
 
 from stream_anon.core.group import Group
+from stream_anon.core.hierarchy import Interval
+from stream_anon.core.schema import Schema
 from stream_anon.io.tables import TableError, arrow, flat, kind_of
 
 Record = Mapping[str, Any]
+_TELLING = 10_000  # records that show what types the columns of a Parquet file have
 
 
 class Sheet(Protocol):
@@ -117,25 +120,44 @@ def _cell(value: Any) -> Any:
 
 
 class ParquetSheet:
-    """Columns with the types of the first groups; intervals and sets are lists."""
+    """Intervals and sets are lists. The types of columns are those of the first records, held back until they tell."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
+        self._held: list[Group] = []
         self._writer: Any = None
 
     def write(self, groups: Sequence[Group]) -> None:
         """Write the records of some groups as one row group."""
+        self._held += groups
+        if self._writer is not None or sum(len(group.rows) for group in self._held) >= _TELLING:
+            self._write_held()
+
+    def _write_held(self) -> None:
         pa = arrow()
-        records = [msgspec.to_builtins(record) for group in groups for record in group.records()]
+        records = [msgspec.to_builtins(record) for group in self._held for record in group.records()]
         try:
-            table = pa.Table.from_pylist(records, schema=None if self._writer is None else self._writer.schema)
+            if self._writer is None:
+                first = pa.Table.from_pylist(records).schema
+                types = [pa.field(f.name, _solid(pa, f, self._held[0].schema)) for f in first]
+                self._writer = pa.parquet.ParquetWriter(self._file, pa.schema(types))
+            table = pa.Table.from_pylist(records, schema=self._writer.schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise TableError("a column has values of different types: Parquet cannot hold it, CSV can") from None
-        if self._writer is None:
-            self._writer = pa.parquet.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)
+        self._held = []
 
     def close(self) -> None:
         """Write the end of the file."""
+        if self._held:
+            self._write_held()
         if self._writer is not None:
             self._writer.close()
+
+
+def _solid(pa: Any, column: Any, schema: Schema) -> Any:
+    """A column's type: of an interval by its policy, of others by the values; text where there were none."""
+    for quasi in schema.quasi:
+        if quasi.name == column.name and isinstance(quasi.hierarchy, Interval):
+            return pa.list_(pa.float64() if quasi.type == "number" else pa.int64())
+    return pa.string() if pa.types.is_null(column.type) else column.type

@@ -21,8 +21,8 @@ ROWS = 60
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     columns = {
-        "seen": [datetime(2026, 3, 1 + i % 28, i % 24, tzinfo=UTC) for i in range(ROWS)],
-        "born": [date(1980 + i % 20, 1 + i % 12, 3) for i in range(ROWS)],
+        "seen": [datetime(2026, 3, 1 + i % 10, i % 4, tzinfo=UTC) for i in range(ROWS)],
+        "born": [date(1980 + i % 7, 1 + i % 3, 3) for i in range(ROWS)],
         "amount": [Decimal(i % 30) / 4 for i in range(ROWS)],
     }
     pq.write_table(pa.table(columns), "t.parquet")
