@@ -33,12 +33,14 @@ def broker(
     """
     need_clients()
     from stream_anon.io.broker import LocalBroker
-    from stream_anon.io.kafka_topics import create_topics
+    from stream_anon.io.clients import client_of
     from stream_anon.runtime.build import kafka_of
 
     topics: dict[str, int] = {}
+    client = client_of()
     if policy is not None:
         kafka = kafka_of(prepare_for_kafka(policy)[0].policy)
+        client = client_of(kafka.client)
         topics = {kafka.input: partitions, kafka.output: partitions}
         topics |= {kafka.dead_letter: 1} if kafka.dead_letter else {}
     ended = threading.Event()
@@ -48,7 +50,7 @@ def broker(
     local = LocalBroker(folder, port=port)
     try:
         local.start()
-        created = create_topics(local.bootstrap, topics)
+        created = client.create_topics(local.bootstrap, topics)
         output.say(f"Kafka listens on {local.bootstrap}" + (f"; created {', '.join(created)}" if created else ""))
         output.say(f"next: stream-anon run -p {policy or 'POLICY'} — end with Ctrl-C")
         ended.wait()

@@ -10,7 +10,7 @@ from stream_anon.core.schema import Schema
 from stream_anon.errors import PolicyError, StreamAnonError
 from stream_anon.policy import LoadedPolicy
 
-_NEEDED = ("kafka", "cryptography", "prometheus_client")
+_NEEDED = ("cryptography", "prometheus_client")
 
 
 def prepare_for_kafka(path: Path) -> tuple[LoadedPolicy, Schema]:
@@ -27,5 +27,7 @@ def prepare_for_kafka(path: Path) -> tuple[LoadedPolicy, Schema]:
 
 def need_clients() -> None:
     """Name the command that brings what is missing."""
-    if any(find_spec(name) is None for name in _NEEDED):
-        raise StreamAnonError("this needs the Kafka client: pip install 'stream-anon[kafka]'")
+    from stream_anon.io.clients import installed
+
+    if any(find_spec(name) is None for name in _NEEDED) or not installed():
+        raise StreamAnonError("this needs a Kafka client: pip install 'stream-anon[fast]', or 'stream-anon[kafka]'")

@@ -52,29 +52,18 @@ def run(
         stream-anon run -p policy.yaml --instance worker-0 --status-host 0.0.0.0
     """
     loaded, schema = prepare_for_kafka(policy)
-    from stream_anon.io.kafka import KafkaTransport
     from stream_anon.observe.logs import log_to
     from stream_anon.observe.metrics import Metrics
     from stream_anon.observe.server import StatusServer
-    from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transactional_id
+    from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
     from stream_anon.runtime.worker import Worker
 
     make_ready(loaded.policy.algorithm)
     log_to()
     kafka = kafka_of(loaded.policy)
     settings = settings_of(loaded.policy, start.value if start else None)
-    options = dict(kafka.options)
-    if instance is not None:
-        options.setdefault("group.instance.id", instance)
     metrics = Metrics(loaded.policy.name, schema.fingerprint, settings.delay, [column.name for column in schema.quasi])
-    transport = KafkaTransport(
-        kafka.bootstrap,
-        kafka.group,
-        kafka.input,
-        transactional_id=transactional_id(kafka.group, instance),
-        options=options,
-    )
-    worker = Worker(transport, parts_of(schema), settings, metrics)
+    worker = Worker(transport_of(kafka, instance, static=True), parts_of(schema), settings, metrics)
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, NewTopic
 
+from stream_anon.io.stretches import stretches
 from stream_anon.io.transport import Ref, TopicFacts, TransportError
 
-_NEAR = 2_000  # offsets this close are read in one go; farther ones cost a seek
 _PATIENCE = 20.0  # seconds to wait for one stretch of records
 
 
@@ -72,7 +72,7 @@ class KafkaTopics:
             first = self.consumer.beginning_offsets([tp])[tp]
             end = self.consumer.end_offsets([tp])[tp]
             present = [o for o in offsets if first <= o < end]
-            for stretch in _stretches(present):
+            for stretch in stretches(present):
                 self._read(tp, stretch, end, found)
         return found
 
@@ -95,21 +95,6 @@ class KafkaTopics:
             self._consumer.close(autocommit=False)
         if self._admin is not None:
             self._admin.close()
-
-
-def _stretches(offsets: list[int]) -> list[list[int]]:
-    """Sorted offsets, split where the gap is wide.
-
-    >>> _stretches([1, 5, 9000])
-    [[1, 5], [9000]]
-    """
-    parts: list[list[int]] = []
-    for offset in offsets:
-        if parts and offset - parts[-1][-1] <= _NEAR:
-            parts[-1].append(offset)
-        else:
-            parts.append([offset])
-    return parts
 
 
 def create_topics(bootstrap: str, topics: Mapping[str, int]) -> list[str]:
