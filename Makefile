@@ -29,8 +29,9 @@ soak: $(VENV)/.test
 # A real broker, WORKERS workers, KILLS failures of all kinds; one JSON line in which lost, doubled and the like are 0.
 KILLS ?= 60
 WORKERS ?= 2
+CLIENT ?= kafka-python
 chaos: $(VENV)/.test
-	$(BIN)/python tests/chaos/chaos.py --kills $(KILLS) --workers $(WORKERS)
+	$(BIN)/python tests/chaos/chaos.py --kills $(KILLS) --workers $(WORKERS) --client $(CLIENT)
 
 clean:
 	rm -rf $(VENV)

@@ -76,7 +76,7 @@ class ConfluentTransport:
         self._paused: set[int] = set()
         self._assigned: set[int] = set()
         self._settled = b""
-        self._subscribed = self._introduced = False
+        self._subscribed = self._introduced = self._leaving = False
         decided = {"group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False}
         decided |= {"auto.offset.reset": "error", "partition.assignment.strategy": "cooperative-sticky"}
         decided |= {"enable.partition.eof": True}  # tells the position behind records that are never delivered
@@ -85,6 +85,8 @@ class ConfluentTransport:
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Take and pause what is new, at a position nobody reads from. Told of every generation, even without news."""
+        if self._leaving:  # a consumer that closes is still told, and may no longer be asked
+            return
         new = [TopicPartition(self._topic, tp.partition, OFFSET_END) for tp in partitions]
         consumer.incremental_assign(new)
         consumer.pause(new)
@@ -296,6 +298,7 @@ class ConfluentTransport:
     def close(self) -> None:
         """Leave the group; what is open is left to its time-out or to the next producer of this id."""
         with self._watchdog("close"), contextlib.suppress(KafkaException, RuntimeError):
+            self._leaving = True
             self._drop_producer()
             self._consumer.close()
             self._topics.close()

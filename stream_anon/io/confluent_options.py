@@ -15,7 +15,7 @@ _OTHER_NAMES = {
     "max.request.size": "message.max.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
-    "reconnect.backoff.max.ms": "reconnect.backoff.max.ms",
+    "metadata.max.age.ms": "topic.metadata.refresh.interval.ms",
     "ssl.cafile": "ssl.ca.location",
     "ssl.certfile": "ssl.certificate.location",
     "ssl.keyfile": "ssl.key.location",

@@ -15,8 +15,8 @@ from test_worker import Notes
 
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.broker import LocalBroker
-from stream_anon.io.kafka import KafkaTransport
-from stream_anon.io.transport import OutcomeUnknownError
+from stream_anon.io.clients import client_of
+from stream_anon.io.transport import OutcomeUnknownError, Transport
 from stream_anon.runtime.parts import Parts
 from stream_anon.runtime.settings import WorkerSettings
 from stream_anon.runtime.worker import Worker
@@ -32,12 +32,12 @@ OPTIONS = {
 class World:
     """Topics of one test, workers in this process, and readers."""
 
-    def __init__(self, bootstrap: str, name: str) -> None:
-        self.bootstrap, self.name = bootstrap, name
+    def __init__(self, bootstrap: str, name: str, client: str = "kafka-python") -> None:
+        self.bootstrap, self.name, self.kind = bootstrap, name, client_of(client).transport
         self.input, self.output, self.dead = f"{name}-in", f"{name}-out", f"{name}-dead"
         self.admin = KafkaAdminClient(bootstrap_servers=bootstrap)
         self.producer = KafkaProducer(bootstrap_servers=bootstrap, reconnect_backoff_max_ms=1000)
-        self.transports: list[KafkaTransport] = []
+        self.transports: list[Transport] = []
 
     def create(self, partitions: int = 1, **output: str) -> World:
         out = NewTopic(self.output, 1, 1, topic_configs=output or None)
@@ -47,19 +47,20 @@ class World:
     def worker(
         self,
         core: Parts | None = None,
-        kind: type[KafkaTransport] = KafkaTransport,
+        change: Callable[[Transport], None] = lambda transport: None,
         options: dict[str, Any] | None = None,
         bootstrap: str = "",
         **changes: Any,
     ) -> Worker:
         number = len(self.transports)
-        transport = kind(
+        transport = self.kind(
             bootstrap or self.bootstrap,
             self.name,
             self.input,
             transactional_id=f"{self.name}-{number}",
             options={**OPTIONS, **(options or {})},
         )
+        change(transport)
         self.transports.append(transport)
         changes = {"dead_letter": self.dead, "delay": None, **changes}
         return Worker(transport, core or parts(), WorkerSettings(self.input, self.output, **changes), Notes())
@@ -114,7 +115,7 @@ class World:
         self.leave()
 
     def leave(self) -> None:
-        self.transports[-1]._consumer.close(autocommit=False)
+        self.transports[-1].close()
 
     def committed(self, partition: int = 0) -> OffsetAndMetadata | None:
         reader = KafkaConsumer(bootstrap_servers=self.bootstrap, group_id=self.name, isolation_level="read_committed")
@@ -130,8 +131,16 @@ class World:
 
 
 @pytest.fixture
-def world(bootstrap: str, name: str) -> Iterator[World]:
-    made = World(bootstrap, name)
+def client() -> str:
+    return "kafka-python"
+
+
+each_client = pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka"])
+
+
+@pytest.fixture
+def world(bootstrap: str, name: str, client: str) -> Iterator[World]:
+    made = World(bootstrap, name, client)
     yield made
     made.close()
 
@@ -150,6 +159,7 @@ def quarantine(world: World, worker: Worker) -> dict[int, str]:
     return notes(worker).quarantined
 
 
+@each_client
 def test_eight_partitions_on_one_worker_and_dead_letters(world: World) -> None:
     world.create(8)
     for partition in range(8):
@@ -200,6 +210,7 @@ def test_a_topic_made_anew_is_a_quarantine(world: World) -> None:
     assert len(world.read()) == 3
 
 
+@each_client
 def test_a_partition_added_under_load_is_read_from_its_beginning(world: World) -> None:
     from kafka.admin import NewPartitions
 
@@ -240,27 +251,30 @@ def test_a_policy_changed_between_announcing_and_publishing(world: World) -> Non
     assert world.read(level="read_uncommitted") == []
 
 
+@each_client
 @pytest.mark.parametrize("lost", ["request", "response"])
 def test_a_commit_without_an_answer(world: World, lost: str) -> None:
-    class Losing(KafkaTransport):
-        left = 3
+    def losing(transport: Transport) -> None:
+        commit, left = transport.commit, iter(range(2, -1, -1))
 
-        def commit(self) -> None:
-            self.left -= 1
-            if self.left != 0:
-                return super().commit()
-            if lost == "response":
-                super().commit()
-            raise OutcomeUnknownError("no answer")
+        def lose() -> None:
+            at = next(left, None)
+            if at != 0 or lost == "response":
+                commit()
+            if at == 0:
+                raise OutcomeUnknownError("no answer")
+
+        transport.commit = lose  # type: ignore[method-assign]
 
     world.create()
-    worker = world.worker(kind=Losing)
+    worker = world.worker(change=losing)
     world.until(lambda: worker.holdings.partitions != {}, worker)
     world.produce(*rows(6))
     world.published(6, worker)
     assert ("transaction", "unknown") in notes(worker).seen
 
 
+@each_client
 def test_a_zombie_of_an_evicted_generation_changes_nothing(world: World) -> None:
     """The first worker stands still past its poll interval with a group announced, then goes on as if nothing were."""
     world.create()
@@ -279,6 +293,7 @@ def test_a_zombie_of_an_evicted_generation_changes_nothing(world: World) -> None
     assert len(world.read()) == 6
 
 
+@each_client
 def test_there_and_back_again(world: World) -> None:
     """All goes to another worker and comes back while the first stands still: its state is stale, and it knows."""
     world.create()
@@ -312,6 +327,7 @@ def test_a_record_too_large_for_the_output(world: World) -> None:
     assert [letter["code"] for letter in world.read(world.dead)] == ["oversized"]
 
 
+@each_client
 def test_markers_and_aborted_input_do_not_hold_the_offset_back(world: World) -> None:
     world.create()
     writer = KafkaProducer(bootstrap_servers=world.bootstrap, transactional_id=f"{world.name}-writer")
@@ -332,6 +348,7 @@ def test_markers_and_aborted_input_do_not_hold_the_offset_back(world: World) -> 
     assert not [record for record in world.read() if record["v"].startswith("009")]
 
 
+@each_client
 def test_tls_and_scram(world: World, local_broker: LocalBroker) -> None:
     if world.bootstrap != local_broker.bootstrap:
         pytest.skip("the broker under test is not ours")
@@ -348,9 +365,9 @@ def test_tls_and_scram(world: World, local_broker: LocalBroker) -> None:
     world.published(3, world.worker(options=options, bootstrap=local_broker.sasl_bootstrap))
 
 
-def test_a_broker_restart_is_survived(name: str) -> None:
+def test_a_broker_restart_is_survived(name: str, client: str) -> None:
     with LocalBroker() as broker:
-        world = World(broker.bootstrap, name).create()
+        world = World(broker.bootstrap, name, client).create()
         try:
             worker = world.worker()
             world.produce(*rows(3))
