@@ -1,9 +1,12 @@
-"""`stream-anon run`: one worker on Kafka, until it is told to stop; start more of them to share the partitions."""
+"""`stream-anon run`: a worker on Kafka, or several, until told to stop; more of them share the partitions."""
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 import time
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -14,6 +17,7 @@ import typer
 from stream_anon.cli import output
 from stream_anon.cli.kafka_part import prepare_for_kafka
 from stream_anon.cli.ready import make_ready
+from stream_anon.cli.workers import supervise
 
 _HANGING = 60.0
 """Seconds without a round of the loop after which /livez says no: longer than any single call may take."""
@@ -38,8 +42,12 @@ def run(
         str | None,
         typer.Option(help="A name for this worker that it keeps over restarts; no two workers may share it."),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Processes that share the partitions: about one per core.")
+    ] = 1,
     status_port: Annotated[int, typer.Option(help="Port of /metrics, /livez and /readyz; 0 for none.")] = 9464,
     status_host: Annotated[str, typer.Option(help="Address of the status port.")] = "127.0.0.1",
+    slot: Annotated[str | None, typer.Option(hidden=True, help="The name of a worker among several.")] = None,
 ) -> None:
     """Anonymize a Kafka topic: every record leaves in one group, exactly once, within the delay bound, or not at all.
 
@@ -50,8 +58,13 @@ def run(
         stream-anon run -p policy.yaml
 
         stream-anon run -p policy.yaml --instance worker-0 --status-host 0.0.0.0
+
+        stream-anon run -p policy.yaml --workers 4
     """
     loaded, schema = prepare_for_kafka(policy)
+    if workers > 1:
+        supervise(policy, workers, start.value if start else None, instance, status_host, status_port)
+        return
     from stream_anon.observe.logs import log_to
     from stream_anon.observe.metrics import Metrics
     from stream_anon.observe.server import StatusServer
@@ -63,7 +76,9 @@ def run(
     kafka = kafka_of(loaded.policy)
     settings = settings_of(loaded.policy, start.value if start else None)
     metrics = Metrics(loaded.policy.name, schema.fingerprint, settings.delay, [column.name for column in schema.quasi])
-    worker = Worker(transport_of(kafka, instance, static=True), parts_of(schema), settings, metrics)
+    worker = Worker(
+        transport_of(kafka, slot or instance, static=instance is not None), parts_of(schema), settings, metrics
+    )
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -73,6 +88,8 @@ def run(
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    if slot is not None:
+        threading.Thread(target=_outlive_nobody, args=[worker.stop], name="parent", daemon=True).start()
     if status_port:
         StatusServer(
             metrics.registry,
@@ -86,3 +103,10 @@ def run(
     worker.run()
     if received and received[0] == signal.SIGINT:
         raise typer.Exit(130)
+
+
+def _outlive_nobody(stop: Callable[[], None]) -> None:
+    """Stop when the process that started this one is gone: only it holds the other end of the input."""
+    while os.read(0, 1):
+        pass
+    stop()

@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from stream_anon.errors import StreamAnonError
+
 
 class StatusServer:
     """Serves in a thread of its own. `live` is false when the loop hangs, `ready` while a partition is left out."""
@@ -43,7 +45,11 @@ class StatusServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
                 """Say nothing: a request is not news."""
 
-        self._server = ThreadingHTTPServer((host, port), Handler)
+        try:
+            self._server = ThreadingHTTPServer((host, port), Handler)
+        except OSError as error:
+            why = f"the status port {host}:{port} cannot be had: {error.strerror}"
+            raise StreamAnonError(f"{why}; choose another with --status-port") from None
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="status", daemon=True)
 

@@ -143,6 +143,27 @@ class Chaos:
         reader.close()
         self.supervise(self.random.uniform(0.0, 1.0))
 
+    def wait_for_members(self, count: int, patience: float = 60.0) -> None:
+        """Until so many members share the partitions of the group."""
+        admin, end = KafkaAdminClient(bootstrap_servers=self.bootstrap), time.monotonic() + patience
+        while True:
+            found = admin.describe_groups([self.group])[self.group]
+            if found["group_state"] == "Stable" and len(found["members"]) == count:
+                break
+            assert time.monotonic() < end, "the group did not become whole"
+            self.supervise(0.2)
+        admin.close()
+
+    def wait_until_quiet(self, patience: float = 60.0) -> None:
+        """Until nothing more is published: what is left waits for company."""
+        partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
+        reader, end = KafkaConsumer(bootstrap_servers=self.bootstrap), time.monotonic() + patience
+        before = -1
+        while (now := sum(reader.end_offsets(partitions).values())) != before and time.monotonic() < end:
+            before = now
+            self.supervise(3.0)
+        reader.close()
+
     def strike(self) -> None:
         """Do one evil thing."""
         kinds = ["kill"] * 5 + ["stop"] * 2 + ["rebalance"] * 2

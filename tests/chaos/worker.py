@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import time
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
 from stream_anon.io.transport import Outgoing
 from stream_anon.observe.logs import log_to
+from stream_anon.observe.observer import Observer
 from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
 from stream_anon.runtime.worker import Worker
 
@@ -32,6 +34,15 @@ def dwelling(transport: Any, dwell: float) -> Any:
     return transport
 
 
+class Missed(Observer):
+    """Counts rows that left later than the bound after this worker received them."""
+
+    rows = 0
+
+    def missed(self, records: int) -> None:
+        self.rows += records
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("policy", type=Path)
@@ -43,9 +54,11 @@ def main() -> None:
     make_ready(loaded.policy.algorithm, quiet=True)
     transport = dwelling(transport_of(kafka_of(loaded.policy)), options.dwell)
     settings = replace(settings_of(loaded.policy), announce=not options.no_announce)
-    worker = Worker(transport, parts_of(schema), settings)
+    counted = Missed()
+    worker = Worker(transport, parts_of(schema), settings, counted)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     worker.run()
+    (options.policy.parent / f"missed-{os.getpid()}").write_text(str(counted.rows))
 
 
 if __name__ == "__main__":
