@@ -27,7 +27,8 @@ from stream_anon.io.transport import (
 )
 from stream_anon.io.watchdog import Watchdog
 
-_CONSUMER = {"session.timeout.ms": 8_000, "heartbeat.interval.ms": 2_000, "max.poll.interval.ms": 60_000}
+_CONSUMER = {"session.timeout.ms": 8_000, "max.poll.interval.ms": 60_000}
+_CONSUMER |= {"heartbeat.interval.ms": 500}  # a member hears of a rebalance by its heartbeat, and all wait for the last
 _CONSUMER |= {"topic.metadata.refresh.interval.ms": 30_000}  # a partition added is seen within half a minute
 _CONSUMER |= {"fetch.wait.max.ms": 50, "queued.min.messages": 20_000}
 _PRODUCER = {
@@ -41,6 +42,7 @@ _PRODUCER = {
 }
 _ANSWER = 20.0  # seconds for a step of a transaction; more than the broker needs to elect a coordinator
 _RENEWAL = 40.0  # seconds for a new producer: a broker may be starting again
+_ABORT = 2.0  # seconds for a producer that is given up anyway
 _STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, before the loop goes on and asks again
 _TOKEN = b"CGMDv2:"  # how the client writes group, generation and member; anything else would be read wrongly
 
@@ -283,10 +285,18 @@ class ConfluentTransport:
             raise OutcomeUnknownError(f"the commit was not answered: {why.name()}") from None
 
     def renew(self) -> None:
-        """Drop the producer with what it still holds, and take its id with a new one: that settles what was open."""
+        """Drop the producer with what it still holds, and take its id with a new one: that settles what was open.
+
+        A new producer that finds a transaction open, or no connection, waits half a second before it asks again: so
+        the old one aborts where it can, and the new one is connected first.
+        """
         with self._watchdog("renew"), translated():
+            if self._producer is not None:
+                with contextlib.suppress(KafkaException):
+                    self._producer.abort_transaction(_ABORT)
             self._drop_producer()
             producer = make(Producer, self._producer_options)
+            producer.list_topics(self._topic, _RENEWAL)
             producer.init_transactions(_RENEWAL)
             self._producer = producer
 

@@ -24,6 +24,7 @@ _OTHER_NAMES = {
     "sasl.plain.password": "sasl.password",
 }
 _log = logging.getLogger("stream_anon.client")
+_CRITICAL = 2  # by syslog: below that it repeats what the failing call tells, and may quote what it worked on
 _Client = TypeVar("_Client")
 
 
@@ -40,7 +41,7 @@ def make(client: Callable[[dict[str, Any]], _Client], options: Mapping[str, Any]
     """A client that talks through our logs; an option it refuses is named, its value is not."""
     talk = {"logger": logging.getLogger("kafka.librdkafka"), "error_cb": _tell}
     try:
-        return client({**options, **talk})
+        return client({"log_level": _CRITICAL, **options, **talk})
     except KafkaException as error:
         refused = [name for name in options if f'"{name}"' in str(error)]
         if not refused:

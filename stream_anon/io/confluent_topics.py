@@ -135,7 +135,9 @@ def consume(consumer: Consumer, limit: int, timeout: float) -> list[Message]:
 def create_topics(bootstrap: str, topics: Mapping[str, int]) -> list[str]:
     """Create those that are missing, with so many partitions; their names."""
     admin = make(AdminClient, {"bootstrap.servers": bootstrap})
-    missing = [name for name in topics if name not in admin.list_topics(timeout=_PATIENCE).topics]
-    for future in admin.create_topics([NewTopic(name, topics[name], 1) for name in missing]).values():
-        future.result()
+    present = admin.list_topics(timeout=_PATIENCE).topics
+    missing = [name for name in topics if name not in present]
+    if missing:
+        for future in admin.create_topics([NewTopic(name, topics[name], 1) for name in missing]).values():
+            future.result()
     return missing

@@ -32,7 +32,8 @@ from stream_anon.io.transport import (
 )
 from stream_anon.io.watchdog import Watchdog
 
-_CONSUMER = {"session_timeout_ms": 8_000, "heartbeat_interval_ms": 2_000, "max_poll_interval_ms": 60_000}
+_CONSUMER = {"session_timeout_ms": 8_000, "max_poll_interval_ms": 60_000}
+_CONSUMER |= {"heartbeat_interval_ms": 500}  # a member hears of a rebalance by its heartbeat, and all wait for the last
 _CONSUMER |= {"metadata_max_age_ms": 30_000, "fetch_max_wait_ms": 50}  # a partition added is seen within half a minute
 _PRODUCER = {
     "transaction_timeout_ms": 12_000,

@@ -39,8 +39,8 @@ def times(chaos: Chaos, role: str, partitions: int) -> dict[int, tuple[int, floa
     return found
 
 
-def delays(chaos: Chaos, bound: float) -> dict[str, object]:
-    """Gaps, and the rows that were late without having waited in one."""
+def delays(chaos: Chaos, bound: float, first: float) -> dict[str, object]:
+    """Gaps, and the rows that were late without having waited in one; before the first restart none should be."""
     came, left = times(chaos, "in", PARTITIONS), times(chaos, "out", 2)
     published: dict[int, list[float]] = defaultdict(list)
     for number, (_, at) in left.items():
@@ -62,6 +62,7 @@ def delays(chaos: Chaos, bound: float) -> dict[str, object]:
         "longest_gap_seconds": round(max(lengths, default=0.0), 2),
         "late_by_record_time": len(late),
         "late_without_a_gap": len(unexplained),
+        "late_before_the_first_restart": sum(left[number][1] < first for number in late),
         "age_p50": round(ages[len(ages) // 2], 2),
         "age_p99": round(ages[len(ages) * 99 // 100], 2),
         "age_max": round(ages[-1], 2),
@@ -79,7 +80,8 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         chaos.wait_for_members(options.workers)
         producer.start()
         chaos.wait_for_work()
-        bad, stops, seconds = 0, [], []
+        chaos.supervise(5.0)
+        first, bad, stops, seconds = time.time(), 0, [], []
         for _ in range(options.restarts):
             leaving, began = chaos.workers.pop(0), time.monotonic()
             leaving.send_signal(signal.SIGTERM)
@@ -97,7 +99,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         assert bound is not None
         return {
             **judge(chaos, taken),
-            **delays(chaos, bound),
+            **delays(chaos, bound, first),
             "deadlines_missed": sum(int(file.read_text()) for file in chaos.folder.glob("missed-*")),
             "bound": bound,
             "restarts": options.restarts,
