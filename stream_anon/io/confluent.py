@@ -131,7 +131,9 @@ class ConfluentTransport:
         slices = tuple(part for number, part in columns.items() if number in self._owned - fresh)
         for part in slices:
             self._advance(part.partition, part.offsets[-1] + 1)
-        return Polled(slices, dict(self._positions), self._capture(), fresh, frozenset(out_of_range), self._ends())
+        member, ends = self._capture(), self._ends()
+        over = member is None  # the client goes on under the old generation until it is told of the next
+        return Polled(slices, dict(self._positions), member, fresh, frozenset(out_of_range), ends, over)
 
     def _heed(self, error: KafkaError, message: Message, out_of_range: set[int]) -> None:
         code, number = error.code(), message.partition()

@@ -53,7 +53,8 @@ class Polled:
 
     `assigned` are partitions given to this member since the last poll. They stay paused, at no meaningful position,
     until the worker seeks and resumes them. `out_of_range` are those whose position the log does not hold. `ends` are
-    the end offsets the client last heard of.
+    the end offsets the client last heard of. `over` tells that a membership captured before is of no more use; a client
+    that cannot know leaves it to the broker to refuse it.
     """
 
     slices: tuple[Slice, ...]
@@ -62,6 +63,7 @@ class Polled:
     assigned: frozenset[int] = frozenset()
     out_of_range: frozenset[int] = frozenset()
     ends: Mapping[int, int] = field(default_factory=dict)
+    over: bool = False
 
 
 class Committed(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import time
@@ -35,12 +36,13 @@ def dwelling(transport: Any, dwell: float) -> Any:
 
 
 class Missed(Observer):
-    """Counts rows that left later than the bound after this worker received them."""
+    """When, and how many, rows left later than the bound after this worker received them."""
 
-    rows = 0
+    def __init__(self) -> None:
+        self.rows: list[tuple[float, int]] = []
 
     def missed(self, records: int) -> None:
-        self.rows += records
+        self.rows.append((time.time(), records))
 
 
 def main() -> None:
@@ -58,7 +60,7 @@ def main() -> None:
     worker = Worker(transport, parts_of(schema), settings, counted)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     worker.run()
-    (options.policy.parent / f"missed-{os.getpid()}").write_text(str(counted.rows))
+    (options.policy.parent / f"missed-{os.getpid()}").write_text(json.dumps(counted.rows))
 
 
 if __name__ == "__main__":
