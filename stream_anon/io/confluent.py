@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from stream_anon.io.confluent_errors import passing, translate, translated
 from stream_anon.io.confluent_options import client_options, make
@@ -88,10 +88,13 @@ class ConfluentTransport:
             self._consumer = make(Consumer, {**common, **_CONSUMER, **chosen, **decided})
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Take and pause what is new, at a position nobody reads from. Told of every generation, even without news."""
+        """Take and pause what is new, at a position nobody reads from. Told of every generation, even without news.
+
+        The position is a number: the client looks up a word like "end" again when it resumes, after a seek too.
+        """
         if self._leaving:  # a consumer that closes is still told, and may no longer be asked
             return
-        new = [TopicPartition(self._topic, tp.partition, OFFSET_END) for tp in partitions]
+        new = [TopicPartition(self._topic, tp.partition, 0) for tp in partitions]
         consumer.incremental_assign(new)
         consumer.pause(new)
         numbers = {tp.partition for tp in new}
@@ -142,7 +145,7 @@ class ConfluentTransport:
         if code == KafkaError._PARTITION_EOF:
             self._advance(number, message.offset())
         elif code == KafkaError._AUTO_OFFSET_RESET:
-            out_of_range.add(number)
+            out_of_range |= {number} & self._positions.keys()
         elif code not in (KafkaError._MAX_POLL_EXCEEDED, KafkaError.UNKNOWN_TOPIC_OR_PART) and not passing(error):
             raise translate(error)
 
@@ -184,17 +187,19 @@ class ConfluentTransport:
 
     def pause(self, partitions: Collection[int]) -> None:
         """Pause what is still assigned."""
-        mine = self._owned & set(partitions)
+        mine = (self._owned & set(partitions)) - self._paused
         self._paused |= mine
         with translated():
             self._consumer.pause([TopicPartition(self._topic, number) for number in mine])
 
     def resume(self, partitions: Collection[int]) -> None:
-        """Resume what is still assigned."""
-        mine = self._owned & set(partitions)
+        """Resume what is still assigned, behind the last record that was handed out: the client drops what it held."""
+        mine = self._owned & set(partitions) & self._paused
         self._paused -= mine
         with translated():
             self._consumer.resume([TopicPartition(self._topic, number) for number in mine])
+        for number in mine & self._positions.keys():
+            self.seek(number, self._positions[number])
 
     def ledgers(self, partitions: Collection[int]) -> dict[int, Committed | None]:
         """All at once; when that is not stable in time, each on its own.
