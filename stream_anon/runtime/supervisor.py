@@ -18,7 +18,7 @@ FINAL = frozenset({2, 3, 70})
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0  # seconds before a failed worker is started again; doubled each time
 _PROVEN = 60.0  # seconds after which a worker counts as well, and its failures are forgotten
 _TRIES = 6  # failures in a row after which all end: whoever supervises this process should know
-_PATIENCE = 60.0  # seconds to drain, far more than a worker takes by itself
+_PATIENCE = 90.0  # seconds to drain, far more than a worker takes by itself, even one that waits to be read
 _ROUND = 0.1
 
 
@@ -98,13 +98,13 @@ class Supervisor:
         """Tell all to drain at once: partitions would only wander between those that leave."""
         for process in self._processes():
             process.send_signal(signal.SIGTERM)
-        until, bad = self._clock() + _PATIENCE, False
+        until, codes = self._clock() + _PATIENCE, set()
         for process in self._processes():
             try:
-                bad |= process.wait(max(0.1, until - self._clock())) not in (0, -signal.SIGTERM)
+                codes.add(process.wait(max(0.1, until - self._clock())))
             except subprocess.TimeoutExpired:
-                bad = True
-        return int(bad)
+                codes.add(1)
+        return max(codes & FINAL, default=int(not codes <= {0, -signal.SIGTERM}))
 
     def _kill(self) -> None:
         for process in self._processes():

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from stream_anon.errors import StreamAnonError
-from stream_anon.io import clients, confluent_options, kafka_options
+from stream_anon.io import clients, confluent_feed, confluent_options, confluent_topics, kafka_options
+from stream_anon.io.broker import free_port
 from stream_anon.io.clients import client_of
 from stream_anon.io.confluent import ConfluentTransport, read_token
 from stream_anon.io.kafka import KafkaTransport
@@ -75,6 +76,18 @@ def test_an_option_nobody_knows_is_named_without_its_value(kind: Any) -> None:
     with pytest.raises(StreamAnonError, match=r"there is no option sesion\.timeout\.ms") as told:
         kind("127.0.0.1:1", "g", "t", transactional_id="x", options={"sesion.timeout.ms": "SECRET"})
     assert "SECRET" not in str(told.value)
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka"])
+def test_a_broker_that_does_not_answer_is_told_with_a_remedy(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (confluent_feed, confluent_topics):
+        monkeypatch.setattr(module, "_PATIENCE", 0.5)
+    options = {"bootstrap.timeout.ms": 500} if client == "kafka-python" else {}
+    nobody = f"127.0.0.1:{free_port()}"
+    with pytest.raises(TransportError, match="firewall"):
+        client_of(client).create_topics(nobody, {"t": 1}, options)
+    with pytest.raises(TransportError, match="stream-anon doctor"):
+        client_of(client).feed(nobody, "t", options)
 
 
 def test_a_token_of_another_form_is_refused() -> None:

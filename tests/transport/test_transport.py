@@ -173,6 +173,18 @@ def test_pause_brings_nothing_and_loses_nothing(world: Memory | Real) -> None:
     assert [(s.partition, s.values) for s in polled.slices] == [(0, [b"a"])]
 
 
+def test_a_seek_holds_over_a_pause(world: Memory | Real) -> None:
+    world.produce(0, b"a", b"b", b"c")
+    t = world.transport("w")
+    start(t, {0, 1})
+    poll_until(t, lambda p: p.positions.get(0) == 3)
+    t.seek(0, 1)
+    t.pause([0])
+    assert not t.poll(0.1, 10).slices
+    t.resume([0])
+    assert poll_until(t, lambda p: bool(p.slices)).slices[0].offsets[0] == 1
+
+
 def test_a_transaction_is_atomic_and_carries_metadata(world: Memory | Real) -> None:
     t = world.transport("w")
     polled = start(t, {0, 1})

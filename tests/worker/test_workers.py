@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -45,6 +46,43 @@ def test_what_cannot_be_mended_ends_all(code: int, tmp_path: Path) -> None:
     assert supervisor.run() == code
     assert supervisor.running == [False, False]
     assert supervisor.restarts == 0
+
+
+def test_a_violation_while_all_end_is_not_forgotten(tmp_path: Path) -> None:
+    mark = tmp_path / "waits"
+    text = f"import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(70)); {WAIT}"
+    supervisor = Supervisor([python(text, mark), python(WAIT, tmp_path / "other")])
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(supervisor.run()))
+    thread.start()
+    until(mark.exists)
+    supervisor.stop()
+    thread.join(30)
+    assert codes == [70]
+
+
+def test_a_violation_is_read_through_the_one_port_before_all_end(tmp_path: Path) -> None:
+    """As in `run`: the worker waits until its count was read; asking for the whole is asking for each."""
+    violated = """
+import sys
+from stream_anon.observe.metrics import Metrics
+from stream_anon.observe.server import StatusServer
+metrics = Metrics("trial", "abcdef", 2.0, ["age"])
+metrics.violated()
+sys.exit(70 if StatusServer(metrics.registry, bool, bool, port=int(sys.argv[1])).start().await_reading(60) else 1)
+"""
+    port = free_port()
+    supervisor = Supervisor([python(violated, port), python(WAIT, tmp_path / "other")])
+    whole = Workers([port, free_port()], lambda: supervisor.running, lambda: supervisor.restarts)
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(supervisor.run()))
+    thread.start()
+    counted = functools.partial(
+        whole.registry.get_sample_value, "stream_anon_privacy_violations_total", {"worker": "0"}
+    )
+    until(lambda: counted() == 1)
+    thread.join(30)
+    assert codes == [70]
 
 
 def test_a_failed_worker_is_started_again(tmp_path: Path) -> None:
