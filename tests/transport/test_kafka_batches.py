@@ -21,7 +21,9 @@ class Topic:
 
     def __init__(self, bootstrap: str, name: str, client: str) -> None:
         self.bootstrap, self.name = bootstrap, name
-        self.transport = client_of(client).transport(bootstrap, name, f"{name}-in", transactional_id=name)
+        self.transport = client_of(client).transport(
+            bootstrap, name, f"{name}-in", transactional_id=name, options={"transaction.timeout.ms": 3000}
+        )
 
     def create(self, **configs: str) -> None:
         admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)

@@ -204,7 +204,7 @@ def test_the_ledger_on_the_broker_is_sealed_and_ended(world: World) -> None:
     with pytest.raises(zlib.error):
         zlib.decompress(plain[12:])
     other = Codec.of(b"another secret")
-    facts = world.transports[-1].facts(world.input)
+    facts = world.worker()._transport.facts(world.input)
     with pytest.raises(LedgerError) as refused:
         other.decode(Committed(world.committed().offset, text), Place(facts.cluster_id, facts.topic_id, 0))
     assert refused.value.code == "unreadable"
