@@ -140,14 +140,7 @@ def test_a_part_of_the_past(place: Place, more: tuple[str, ...], capsys: pytest.
         assert len(place.lines(f"{i}.jsonl")) == found["published"]
 
 
-@pytest.mark.parametrize(
-    ("client", "more", "lives"),
-    [
-        ("kafka-python", (), (4, 3)),
-        ("kafka-python", ("-a", "sweep"), (4,)),
-        ("confluent-kafka", (), (4, 3)),
-    ],
-)
+@pytest.mark.parametrize(("more", "lives"), [((), (4, 3)), (("-a", "sweep"), (4,))])
 def test_killed_half_way_it_goes_on_and_nothing_is_doubled(
     place: Place, more: tuple[str, ...], lives: tuple[int, ...]
 ) -> None:

@@ -19,7 +19,6 @@ from stream_anon.runtime.codec import Codec, LedgerError
 from stream_anon.runtime.ledger import Place
 
 
-@each_client
 def test_eight_partitions_on_one_worker_and_dead_letters(world: World) -> None:
     world.create(8)
     for partition in range(8):
