@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?=
 
-.PHONY: demo test lint bench soak chaos clean
+.PHONY: demo test lint bench soak chaos rolling clean
 
 demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
@@ -29,8 +29,13 @@ soak: $(VENV)/.test
 # A real broker, WORKERS workers, KILLS failures of all kinds; one JSON line in which lost, doubled and the like are 0.
 KILLS ?= 60
 WORKERS ?= 2
+CLIENT ?= kafka-python
 chaos: $(VENV)/.test
-	$(BIN)/python tests/chaos/chaos.py --kills $(KILLS) --workers $(WORKERS)
+	$(BIN)/python tests/chaos/chaos.py --kills $(KILLS) --workers $(WORKERS) --client $(CLIENT)
+
+# Each of three workers is stopped and replaced in turn, under load; gaps and late rows tell what an upgrade costs.
+rolling: $(VENV)/.test
+	$(BIN)/python tests/chaos/rolling.py --client $(CLIENT)
 
 clean:
 	rm -rf $(VENV)

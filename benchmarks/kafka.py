@@ -17,6 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -41,7 +42,8 @@ attributes:
 privacy: [{model: k_anonymity, k: 10}]
 stream: {max_delay: {time: %(delay)s, records: %(records)s}, on_deadline: suppress}
 algorithm: {name: %(algorithm)s}
-kafka: {bootstrap: "%(bootstrap)s", group: "%(group)s", input: "%(input)s", output: "%(output)s"}
+kafka: {bootstrap: "%(bootstrap)s", group: "%(group)s", input: "%(input)s", output: "%(output)s",
+        client: %(client)s}
 """
 
 
@@ -60,17 +62,65 @@ def record(rng: random.Random, number: int) -> bytes:
 
 
 def fill(bootstrap: str, topic: str, count: int, partitions: int, rate: float | None = None) -> None:
-    """Write records, all at once or at a rate."""
-    from kafka import KafkaProducer
+    """Write records, all at once or at a rate, with the faster client: it is not what is measured."""
+    from confluent_kafka import Producer
 
-    producer, rng = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, batch_size=131_072), random.Random(1)
+    rng = random.Random(1)
+    some = [record(rng, number) for number in range(min(count, 50_000))]
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "queue.buffering.max.messages": 2_000_000})
     began = time.monotonic()
     for number in range(count):
         if rate and number % 50 == 0:
             time.sleep(max(0.0, began + number / rate - time.monotonic()))
-        producer.send(topic, value=record(rng, number), partition=number % partitions)
+        producer.produce(topic, some[number % len(some)], partition=number % partitions)
+        if number % 5_000 == 0:
+            producer.poll(0)
     producer.flush()
-    producer.close()
+
+
+def copy_confluent(options: dict[str, Any], answers: Any) -> None:
+    """Consume, produce in transactions with the offsets: nothing else."""
+    from confluent_kafka import Consumer, Producer, TopicPartition
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": options["bootstrap"],
+            "group.id": options["group"],
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([options["input"]])
+    producer = Producer(
+        {
+            "bootstrap.servers": options["bootstrap"],
+            "transactional.id": options["group"],
+            "retry.backoff.ms": 5,
+            "retry.backoff.max.ms": 20,
+            "linger.ms": 5,
+            "delivery.report.only.error": True,
+        }
+    )
+    producer.init_transactions(30)
+    done, began, cpu = 0, 0.0, 0.0
+    while done < options["count"]:
+        found = consumer.consume(5_000, 0.2)
+        if not found:
+            continue
+        if not began:
+            began, cpu = time.monotonic(), time.process_time()
+        producer.begin_transaction()
+        offsets = {}
+        for message in found:
+            producer.produce(options["output"], message.value())
+            offsets[message.partition()] = message.offset() + 1
+        where = [TopicPartition(options["input"], partition, offset) for partition, offset in offsets.items()]
+        producer.send_offsets_to_transaction(where, consumer.consumer_group_metadata(), 30)
+        producer.commit_transaction(30)
+        done += len(found)
+    answers.put({"seconds": time.monotonic() - began, "cpu": time.process_time() - cpu, "records": done})
+    consumer.close()
 
 
 def copy(options: dict[str, Any], answers: Any) -> None:
@@ -118,9 +168,8 @@ def copy(options: dict[str, Any], answers: Any) -> None:
 def work(options: dict[str, Any], answers: Any) -> None:
     """The worker, until as many rows have left."""
     from stream_anon.cli.prepare import prepare
-    from stream_anon.io.kafka import KafkaTransport
     from stream_anon.observe.metrics import Metrics
-    from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transactional_id
+    from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
     from stream_anon.runtime.worker import Worker
 
     class Watch(Metrics):
@@ -130,6 +179,8 @@ def work(options: dict[str, Any], answers: Any) -> None:
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             self.delays: list[Any] = []
+            self.stages: Counter[str] = Counter()
+            self.shares: dict[str, float] = {}
 
         def consumed(self, records: int) -> None:
             super().consumed(records)
@@ -144,6 +195,20 @@ def work(options: dict[str, Any], answers: Any) -> None:
                 self.steady = self.done
                 self.seconds = time.monotonic() - self.began
                 self.spent = time.process_time() - self.cpu
+                self.shares = {name: seconds / self.steady for name, seconds in self.stages.items()}
+
+        def clock(self, stage: str, owner: Any, method: str) -> None:
+            """Count the processor time of a method, on whichever thread it is called."""
+            call = getattr(type(owner), method)
+
+            def timed(*arguments: Any) -> Any:
+                began = time.thread_time()
+                result = call(*arguments)
+                if self.began:
+                    self.stages[stage] += time.thread_time() - began
+                return result
+
+            setattr(type(owner), method, timed)
 
         def suppressed(self, reason: str, records: int) -> None:
             super().suppressed(reason, records)
@@ -159,10 +224,18 @@ def work(options: dict[str, Any], answers: Any) -> None:
         loaded, schema = prepare(file)
     kafka, settings = kafka_of(loaded.policy), settings_of(loaded.policy)
     watch = Watch("benchmark", schema.fingerprint, settings.delay, [c.name for c in schema.quasi])
-    transport = KafkaTransport(
-        kafka.bootstrap, kafka.group, kafka.input, transactional_id=transactional_id(kafka.group, None)
-    )
+    transport = transport_of(kafka)
     worker = Worker(transport, _warmed(schema, parts_of(schema)), settings, watch)
+    for stage, owner, methods in (
+        ("poll", transport, ["poll"]),
+        ("decode and group", worker.holdings, ["take", "tick"]),
+        ("plan", worker._planner, ["plan"]),
+        ("send", transport, ["send"]),
+        ("commit", transport, ["begin", "send_offsets", "commit"]),
+        ("apply and report", worker, ["_apply"]),
+    ):
+        for method in methods:
+            watch.clock(stage, owner, method)
     answers.put("ready")
     while watch.done < options["count"]:
         worker.step()
@@ -176,6 +249,7 @@ def work(options: dict[str, Any], answers: Any) -> None:
             "p99": float(np.quantile(delays, 0.99)),
             "max": float(delays.max()),
             "missed": watch.late,
+            "stages": watch.shares,
         }
     )
     transport.close()
@@ -233,6 +307,7 @@ def main() -> None:
     parser.add_argument("--delay", default="2s")
     parser.add_argument("--algorithm", default="cail")
     parser.add_argument("--window", type=int, default=1_000, help="rows that wait: max_delay.records of the policy")
+    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent-kafka"])
     arguments = parser.parse_args()
 
     from stream_anon.io.broker import LocalBroker
@@ -248,12 +323,20 @@ def main() -> None:
         def fresh(count: int, topic: str = source) -> dict[str, Any]:
             name = f"bench-{uuid4().hex[:8]}"
             create_topics(bootstrap, {f"{name}-out": 1})
-            options = {"bootstrap": bootstrap, "group": name, "input": topic, "output": f"{name}-out", "count": count}
+            options = {
+                "bootstrap": bootstrap,
+                "client": arguments.client,
+                "group": name,
+                "input": topic,
+                "output": f"{name}-out",
+                "count": count,
+            }
             return {**options, "delay": arguments.delay, "records": arguments.window, "algorithm": arguments.algorithm}
 
         copies, works = [], []
+        bare = copy if arguments.client == "kafka-python" else copy_confluent
         for _ in range(arguments.rounds):
-            copies.append(in_process(copy, fresh(arguments.records)))
+            copies.append(in_process(bare, fresh(arguments.records)))
             works.append(in_process(work, fresh(arguments.records)))
         rates = {
             name: statistics.median(r["records"] / r["seconds"] for r in rounds)
@@ -269,11 +352,14 @@ def main() -> None:
         if broker is not None:
             broker.remove()
     result = {
-        "client": "kafka-python",
+        "client": arguments.client,
         "worker_records_per_second": round(rates["worker"]),
         "copy_records_per_second": round(rates["copy"]),
         "ratio": round(rates["worker"] / rates["copy"], 3),
         "cpu_us_per_record": round(statistics.median(1e6 * r["cpu"] / r["records"] for r in works), 1),
+        "stage_cpu_us_per_record": {
+            stage: round(1e6 * statistics.median(r["stages"][stage] for r in works), 2) for stage in works[0]["stages"]
+        },
         "copy_cpu_us_per_record": round(statistics.median(1e6 * r["cpu"] / r["records"] for r in copies), 1),
         "delay_p50": round(delay["p50"], 3),
         "delay_p99": round(delay["p99"], 3),

@@ -17,7 +17,7 @@ from stream_anon.audit.policy import Rules, read_rules
 from stream_anon.audit.result import AuditResult
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
-from stream_anon.cli.kafka_part import need_clients
+from stream_anon.cli.kafka_part import need_kafka_python
 
 FAILED = 4
 TOPIC = "kafka:"
@@ -92,7 +92,7 @@ def _raw(given: str | None, rules: Rules | None, bootstrap: str | None) -> Origi
         return None
     if not given.startswith(TOPIC):
         return read_original(Path(given), rules)
-    need_clients()
+    need_kafka_python()
     from stream_anon.audit.topics import read_raw_topic
 
     topic = _open(given, rules, bootstrap, Isolation.COMMITTED, published=False)
@@ -126,7 +126,7 @@ def _topic(
     isolation: Isolation,
 ) -> tuple[AuditResult, Any]:
     """Audit a topic; also what ended it, if it was followed."""
-    need_clients()
+    need_kafka_python()
     from stream_anon.audit.topics import TopicReader
 
     findings, asked = Findings(), Event()

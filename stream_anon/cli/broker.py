@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import need_broker, prepare_for_kafka, topics_of
+from stream_anon.cli.kafka_part import need_broker, need_clients, prepare_for_kafka, topics_of
 
 
 def broker(
@@ -32,13 +32,16 @@ def broker(
         stream-anon broker --port 19092 --folder kafka-data
     """
     need_broker()
+    need_clients()
     from stream_anon.io.broker import LocalBroker
-    from stream_anon.io.kafka_topics import create_topics
+    from stream_anon.io.clients import client_of
     from stream_anon.runtime.build import kafka_of
 
     topics: dict[str, int] = {}
+    client = client_of()
     if policy is not None:
-        topics = topics_of(kafka_of(prepare_for_kafka(policy)[0].policy), partitions)
+        kafka = kafka_of(prepare_for_kafka(policy)[0].policy)
+        client, topics = client_of(kafka.client), topics_of(kafka, partitions)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
@@ -46,7 +49,7 @@ def broker(
     local = LocalBroker(folder, port=port)
     try:
         local.start()
-        created = create_topics(local.bootstrap, topics)
+        created = client.create_topics(local.bootstrap, topics)
         output.say(f"Kafka listens on {local.bootstrap}" + (f"; created {', '.join(created)}" if created else ""))
         output.say(f"next: stream-anon run -p {policy or 'POLICY'} — end with Ctrl-C")
         ended.wait()

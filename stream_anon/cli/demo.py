@@ -15,7 +15,7 @@ from rich.text import Text
 
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import Interrupt, interruptible
-from stream_anon.cli.kafka_part import need_broker
+from stream_anon.cli.kafka_part import need_broker, need_kafka_python
 from stream_anon.cli.live import Picture, Plain
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
@@ -114,6 +114,7 @@ def _here(policy: Path | None, rate: float, seconds: float, seed: int) -> Iterat
 def _on_kafka(rate: float, seconds: float, seed: int) -> Iterator[tuple[Performance, Interrupt]]:
     """With a broker and a worker of its own, which end with it."""
     need_broker()
+    need_kafka_python()
     from stream_anon.runtime.demo.kafka_house import KafkaHouse
     from stream_anon.runtime.demo.kafka_stage import KafkaStage
 

@@ -23,14 +23,15 @@ def doctor(
         stream-anon doctor -p policy.yaml
     """
     loaded, schema = prepare_for_kafka(policy)
+    from stream_anon.io.clients import client_of
     from stream_anon.io.kafka_doctor import Doctor
     from stream_anon.runtime.build import kafka_of
     from stream_anon.runtime.checkup import ledger_findings
 
     kafka = kafka_of(loaded.policy)
-    found = list(
-        Doctor(kafka.bootstrap, kafka.group, kafka.input, kafka.output, kafka.dead_letter, kafka.options).examine()
-    )
+    broker = client_of(kafka.client).examined(kafka.bootstrap, kafka.group, kafka.options)
+    found = list(Doctor(broker, kafka.group, kafka.input, kafka.output, kafka.dead_letter).examine())
+    broker.close()
     if all(finding.good for finding in found):
         found += ledger_findings(kafka, schema)
     good = all(finding.good for finding in found)

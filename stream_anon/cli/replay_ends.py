@@ -17,7 +17,7 @@ from stream_anon.io.sheets import Sheet, refuse_to_overwrite, sheet_for
 from stream_anon.io.tables import Part, TableError, kind_of, read_parts
 
 if TYPE_CHECKING:
-    from stream_anon.io.kafka import KafkaTransport
+    from stream_anon.io.transport import Transport
     from stream_anon.runtime.past import Past
     from stream_anon.runtime.span import Span
     from stream_anon.runtime.topic_sheet import TopicSheet
@@ -39,7 +39,7 @@ class Recording:
     topic: str | None
     since: Sequence[str] = ()
     until: Sequence[str] = ()
-    reader: KafkaTransport | None = None
+    reader: Transport | None = None
     past: Past | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -192,14 +192,14 @@ def _topic_target(topic: str, schema: Schema, facts: Mapping[str, Any]) -> Itera
         writer.close()
 
 
-def _transport(schema: Schema, topic: str, slot: str) -> KafkaTransport:
+def _transport(schema: Schema, topic: str, slot: str) -> Transport:
     """One member of a group of its own; a successor in the same slot takes over at once."""
     need_clients()
-    from stream_anon.io.kafka import KafkaTransport
+    from stream_anon.io.clients import client_of
     from stream_anon.runtime.build import kafka_of, transactional_id
 
     kafka = kafka_of(schema.policy)
-    return KafkaTransport(
+    return client_of(kafka.client).transport(
         kafka.bootstrap,
         f"{kafka.group}-{slot}",
         topic,

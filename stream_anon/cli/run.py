@@ -1,9 +1,12 @@
-"""`stream-anon run`: one worker on Kafka, until it is told to stop; start more of them to share the partitions."""
+"""`stream-anon run`: a worker on Kafka, or several, until told to stop; more of them share the partitions."""
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 import time
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -14,6 +17,7 @@ import typer
 from stream_anon.cli import output
 from stream_anon.cli.kafka_part import prepare_for_kafka
 from stream_anon.cli.ready import make_ready
+from stream_anon.cli.workers import supervise
 from stream_anon.errors import PrivacyViolation
 
 _HANGING = 60.0
@@ -42,8 +46,12 @@ def run(
         str | None,
         typer.Option(help="A name for this worker that it keeps over restarts; no two workers may share it."),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Processes that share the partitions: about one per core.")
+    ] = 1,
     status_port: Annotated[int, typer.Option(help="Port of /metrics, /livez and /readyz; 0 for none.")] = 9464,
     status_host: Annotated[str, typer.Option(help="Address of the status port.")] = "127.0.0.1",
+    slot: Annotated[str | None, typer.Option(hidden=True, help="The name of a worker among several.")] = None,
 ) -> None:
     """Anonymize a Kafka topic: every record leaves in one group, exactly once, within the delay bound, or not at all.
 
@@ -54,31 +62,27 @@ def run(
         stream-anon run -p policy.yaml
 
         stream-anon run -p policy.yaml --instance worker-0 --status-host 0.0.0.0
+
+        stream-anon run -p policy.yaml --workers 4
     """
     loaded, schema = prepare_for_kafka(policy)
-    from stream_anon.io.kafka import KafkaTransport
+    if workers > 1:
+        supervise(policy, workers, start.value if start else None, instance, status_host, status_port)
+        return
     from stream_anon.observe.logs import log_to
     from stream_anon.observe.metrics import Metrics
     from stream_anon.observe.server import StatusServer
-    from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transactional_id
+    from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
     from stream_anon.runtime.worker import Worker
 
     make_ready(loaded.policy.algorithm)
     log_to()
     kafka = kafka_of(loaded.policy)
     settings = settings_of(loaded.policy, start.value if start else None)
-    options = dict(kafka.options)
-    if instance is not None:
-        options.setdefault("group.instance.id", instance)
     metrics = Metrics(loaded.policy.name, schema.fingerprint, settings.delay, [column.name for column in schema.quasi])
-    transport = KafkaTransport(
-        kafka.bootstrap,
-        kafka.group,
-        kafka.input,
-        transactional_id=transactional_id(kafka.group, instance),
-        options=options,
+    worker = Worker(
+        transport_of(kafka, slot or instance, static=instance is not None), parts_of(schema), settings, metrics
     )
-    worker = Worker(transport, parts_of(schema), settings, metrics)
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -88,6 +92,8 @@ def run(
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    if slot is not None:
+        threading.Thread(target=_outlive_nobody, args=[worker.stop], name="parent", daemon=True).start()
     status = None
     if status_port:
         status = StatusServer(
@@ -107,3 +113,10 @@ def run(
         raise
     if received and received[0] == signal.SIGINT:
         raise typer.Exit(130)
+
+
+def _outlive_nobody(stop: Callable[[], None]) -> None:
+    """Stop when the process that started this one is gone: only it holds the other end of the input."""
+    while os.read(0, 1):
+        pass
+    stop()

@@ -29,14 +29,13 @@ def topics(
         stream-anon topics -p policy.yaml --partitions 12 --replication 3
     """
     loaded, _ = prepare_for_kafka(policy)
-    from stream_anon.io.kafka_options import client_options
-    from stream_anon.io.kafka_topics import KafkaTopics, create_topics
+    from stream_anon.io.clients import client_of
     from stream_anon.runtime.build import kafka_of
 
     kafka = kafka_of(loaded.policy)
-    wanted = topics_of(kafka, partitions)
-    created = create_topics(kafka.bootstrap, wanted, kafka.options, replication)
-    broker = KafkaTopics({"bootstrap_servers": kafka.bootstrap, **client_options(kafka.options)["admin"]}, {}, "")
+    client, wanted = client_of(kafka.client), topics_of(kafka, partitions)
+    created = client.create_topics(kafka.bootstrap, wanted, kafka.options, replication)
+    broker = client.examined(kafka.bootstrap, kafka.group, kafka.options)
     facts = {topic: broker.facts(topic) for topic in wanted}
     broker.close()
     if as_json:

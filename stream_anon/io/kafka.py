@@ -15,6 +15,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.structs import MemberState
 
 from stream_anon.io.kafka_batches import send_all
+from stream_anon.io.kafka_errors import translate, translated
 from stream_anon.io.kafka_options import client_options
 from stream_anon.io.kafka_topics import KafkaTopics
 from stream_anon.io.transport import (
@@ -28,11 +29,11 @@ from stream_anon.io.transport import (
     Ref,
     Slice,
     TopicFacts,
-    TransportError,
 )
 from stream_anon.io.watchdog import Watchdog
 
-_CONSUMER = {"session_timeout_ms": 8_000, "heartbeat_interval_ms": 2_000, "max_poll_interval_ms": 60_000}
+_CONSUMER = {"session_timeout_ms": 8_000, "max_poll_interval_ms": 60_000}
+_CONSUMER |= {"heartbeat_interval_ms": 500}  # a member hears of a rebalance by its heartbeat, and all wait for the last
 _CONSUMER |= {"metadata_max_age_ms": 30_000, "fetch_max_wait_ms": 50}  # a partition added is seen within half a minute
 _PRODUCER = {
     "transaction_timeout_ms": 12_000,
@@ -100,7 +101,7 @@ class KafkaTransport:
         self._beside = ThreadPoolExecutor(1, "transaction")
         self._listener = _Assigned()
         logging.getLogger("kafka.coordinator.consumer").addFilter(_quiet)
-        with _translated():
+        with translated():
             self._consumer = KafkaConsumer(
                 **{
                     **common,
@@ -125,7 +126,7 @@ class KafkaTransport:
         except client_errors.OffsetOutOfRangeError as error:
             out_of_range = frozenset(tp.partition for tp in error.args[0])
         except client_errors.KafkaError as error:
-            raise _translate(error) from None
+            raise translate(error) from None
         membership = self._capture()
         slices = tuple(
             Slice(
@@ -185,7 +186,7 @@ class KafkaTransport:
                     found.update(self._ledgers([tp], _STABLE_READ / 4))
             return found
         except client_errors.KafkaError as error:
-            raise _translate(error) from None
+            raise translate(error) from None
 
     def _ledgers(self, wanted: list[TopicPartition], timeout: float) -> dict[int, Committed | None]:
         # committed() asks for one partition only; the coordinator behind it takes a list.
@@ -198,12 +199,12 @@ class KafkaTransport:
 
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
         """Records by offset, from a consumer outside the group."""
-        with self._watchdog("fetch"), _translated():
+        with self._watchdog("fetch"), translated():
             return self._topics.fetch(refs)
 
     def facts(self, topic: str) -> TopicFacts:
         """The facts of a topic."""
-        with self._watchdog("facts"), _translated():
+        with self._watchdog("facts"), translated():
             facts = self._topics.facts(topic)
         if topic != self._topic:
             self._largest_batch = min(self._largest_batch, facts.max_message_bytes)
@@ -211,12 +212,12 @@ class KafkaTransport:
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """First and end offsets."""
-        with self._watchdog("bounds"), _translated():
+        with self._watchdog("bounds"), translated():
             return self._topics.bounds(topic)
 
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:
         """First offsets at or after a time."""
-        with self._watchdog("offsets_at"), _translated():
+        with self._watchdog("offsets_at"), translated():
             return self._topics.offsets_at(topic, when)
 
     def aside(self, call: Callable[[], None]) -> Callable[[], None]:
@@ -227,13 +228,13 @@ class KafkaTransport:
         """Open a transaction; the producer is made when it is first needed."""
         if self._producer is None:
             self.renew()
-        with self._watchdog("begin"), _translated():
+        with self._watchdog("begin"), translated():
             self._producer.begin_transaction()
         self._futures = []
 
     def send(self, records: Sequence[Outgoing]) -> None:
         """Send; the answers are looked at before the commit."""
-        with self._watchdog("send"), _translated():
+        with self._watchdog("send"), translated():
             self._futures += send_all(self._producer, records)
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
@@ -241,12 +242,12 @@ class KafkaTransport:
         found = {
             TopicPartition(self._topic, p): OffsetAndMetadata(c.offset, c.metadata, -1) for p, c in offsets.items()
         }
-        with self._watchdog("send_offsets"), _translated():
+        with self._watchdog("send_offsets"), translated():
             self._producer.send_offsets_to_transaction(found, membership.token)
 
     def commit(self) -> None:
         """Flush, check every answer, then commit."""
-        with self._watchdog("flush"), _translated():
+        with self._watchdog("flush"), translated():
             self._producer.flush(timeout=30)
         for future in self._futures:
             if not future.is_done or future.failed():
@@ -263,7 +264,7 @@ class KafkaTransport:
     def renew(self) -> None:
         """Close the producer without waiting for it, and take its id with a new one: that settles what was open."""
         old, self._producer, self._futures = self._producer, None, []
-        with self._watchdog("renew"), _translated():
+        with self._watchdog("renew"), translated():
             if old is not None:
                 with contextlib.suppress(client_errors.KafkaError):
                     old.close(timeout=0)
@@ -286,28 +287,3 @@ class KafkaTransport:
 def _quiet(record: logging.LogRecord) -> bool:
     """The client repeats at error level that a predecessor's transaction is still open: that is waited for."""
     return "UnstableOffsetCommit" not in record.getMessage()
-
-
-class _translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a verb
-    """Turns the client's errors into the transport's; their text is dropped, as it may quote a record."""
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, client_errors.KafkaError):
-            raise _translate(error) from None
-
-
-def _translate(error: Exception) -> TransportError:
-    name = type(error).__name__
-    if isinstance(error, client_errors.CommitFailedError | client_errors.MessageSizeTooLargeError):
-        return AbortableError(name)
-    fatal = (
-        client_errors.ProducerFencedError,
-        client_errors.OffsetMetadataTooLargeError,
-        client_errors.AuthorizationError,
-        client_errors.UnsupportedVersionError,
-    )
-    if isinstance(error, fatal):
-        return FencedError(name)
-    if getattr(error, "retriable", False):
-        return AbortableError(name)
-    return TransportError(name)

@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafka import errors as client_errors
-from kafka.admin import ConfigResource
-
-from stream_anon.io.kafka_options import client_options
-from stream_anon.io.kafka_topics import KafkaTopics
-from stream_anon.io.transport import NotAllowedError, TransportError
+from stream_anon.io.new_topics import NO_ANSWER
+from stream_anon.io.transport import AbortableError, NotAllowedError, TopicFacts, TransportError
 
 _METADATA = 4_096
 _PATIENCE = 15.0  # seconds for what a new broker has to make first
+_LOOK = "look at the broker's log and ask again"
+
+
+class Examined(Protocol):
+    """What a client can find out about a broker; each question raises `TransportError` with the client's word.
+
+    `NotAllowedError` where the broker keeps the answer, or what was asked for, from this user.
+    """
+
+    def cluster(self) -> tuple[int, str]:
+        """How many nodes answer, and the cluster's id."""
+
+    def facts(self, topic: str) -> TopicFacts:
+        """The facts of a topic."""
+
+    def allowed(self, topic: str) -> Collection[str]:
+        """What may be done with a topic, by Kafka's names; empty where the broker does not tell."""
+
+    def group_state(self) -> str | None:
+        """The state of the group, None if nobody used it yet. `AbortableError`: ask again. Needs the right to READ."""
+
+    def transact(self, transactional_id: str) -> None:
+        """Begin and abort a transaction."""
+
+    def metadata_limit(self) -> int | None:
+        """The most bytes of metadata, None where it may not be read."""
+
+    def newest(self, topic: str) -> float:
+        """The time of the newest record, in seconds since 1970, or 0."""
+
+    def close(self) -> None:
+        """Close every connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,122 +60,87 @@ class Finding:
 class Doctor:
     """Asks one broker about one group and its topics."""
 
-    bootstrap: str
+    broker: Examined
     group: str
     input: str
     output: str
     dead_letter: str | None
-    options: dict[str, Any]
 
     def examine(self) -> Iterator[Finding]:
         """All findings, in the order in which trouble would show; nothing more once the broker does not answer."""
-        chosen = client_options(self.options)
-        common = {"bootstrap_servers": self.bootstrap, "bootstrap_timeout_ms": 8_000}
         try:
-            admin = KafkaAdminClient(**{**common, **chosen["admin"]})
-            cluster = admin.describe_cluster()
-        except client_errors.KafkaError as error:
-            remedy = "check address, port and firewall; a wrong SASL password looks the same as no broker"
-            yield Finding("broker", False, type(error).__name__, remedy)
+            nodes, cluster = self.broker.cluster()
+        except TransportError as error:
+            yield Finding("broker", False, str(error), NO_ANSWER)
             return
-        yield Finding("broker", True, f"{len(cluster['brokers'])} node(s), cluster {cluster['cluster_id']}")
-        topics = KafkaTopics({}, {**common, **chosen["consumer"]}, self.input)
-        topics._admin = admin
+        yield Finding("broker", True, f"{nodes} node(s), cluster {cluster}")
         asks: list[Callable[[], Finding]] = [
-            lambda: self._topic(topics, "input topic", self.input, "READ"),
-            lambda: self._topic(topics, "output topic", self.output, "WRITE"),
+            lambda: self._topic("input topic", self.input, "READ"),
+            lambda: self._topic("output topic", self.output, "WRITE"),
         ]
         if self.dead_letter is not None:
             dead = self.dead_letter
-            asks.append(lambda: self._topic(topics, "dead-letter topic", dead, "WRITE"))
-        asks += [
-            lambda: self._group(admin),
-            lambda: self._transactions({**common, **chosen["producer"]}),
-            lambda: self._metadata(admin, cluster),
-            lambda: self._clock(topics),
-        ]
-        for ask in asks:
+            asks.append(lambda: self._topic("dead-letter topic", dead, "WRITE"))
+        for ask in [*asks, self._group, self._transactions, self._metadata, self._clock]:
             yield ask()
-        topics.close()
 
-    def _topic(self, topics: KafkaTopics, question: str, name: str, operation: str) -> Finding:
+    def _topic(self, question: str, name: str, operation: str) -> Finding:
         try:
-            facts = topics.facts(name)
+            facts, allowed = self.broker.facts(name), self.broker.allowed(name)
         except NotAllowedError as error:
             lacking = operation if error.operation == "DESCRIBE" else error.operation  # which includes DESCRIBE
             return _forbidden(question, lacking, f"topic {name}")
-        except (TransportError, client_errors.KafkaError):
+        except TransportError:
             return Finding(
                 question, False, f"{name} is not there", f"create it: kafka-topics.sh --create --topic {name}"
             )
-        if operation == "WRITE" and question == "output topic" and "compact" in facts.cleanup_policy:
+        if question == "output topic" and "compact" in facts.cleanup_policy:
             remedy = "set cleanup.policy=delete: compaction keeps one record per group"
             return Finding(question, False, f"{name} is compacted", remedy)
-        allowed = next(t for t in topics.admin.describe_topics([name]))["authorized_operations"] or []
         if allowed and operation not in allowed:
             return _forbidden(question, operation, f"topic {name}")
         return Finding(question, True, f"{name}, {facts.partitions} partition(s), {facts.cleanup_policy}")
 
-    def _group(self, admin: Any) -> Finding:
+    def _group(self) -> Finding:
         """A broker that is new takes some seconds to make the topic in which groups are kept."""
         until = time.monotonic() + _PATIENCE
         while True:
             try:
-                found = admin.describe_groups([self.group], include_authorized_operations=True)
-                break
-            except client_errors.GroupIdNotFoundError:
-                return Finding("group", True, f"{self.group}, not used yet")
-            except client_errors.KafkaError as error:
-                if isinstance(error, client_errors.GroupAuthorizationFailedError):
-                    return _forbidden("group", "READ", f"group {self.group}")
-                if not getattr(error, "retriable", False):
-                    return Finding("group", False, type(error).__name__, "look at the broker's log and ask again")
+                return Finding("group", True, f"{self.group}, {self.broker.group_state() or 'not used yet'}")
+            except NotAllowedError as error:
+                return _forbidden("group", error.operation, f"group {self.group}")
+            except AbortableError as error:
                 if time.monotonic() > until:
-                    return Finding("group", False, type(error).__name__, "wait for the group coordinator and ask again")
+                    return Finding("group", False, str(error), "wait for the group coordinator and ask again")
                 time.sleep(0.5)
-        state = found[self.group]
-        allowed = state["authorized_operations"] or []
-        if allowed and "READ" not in allowed:
-            return _forbidden("group", "READ", f"group {self.group}")
-        known = str(state.get("group_state") or "known")
-        return Finding("group", True, f"{self.group}, {'not used yet' if known == 'Dead' else known}")
+            except TransportError as error:
+                return Finding("group", False, str(error), _LOOK)
 
-    def _transactions(self, options: dict[str, Any]) -> Finding:
-        name = f"stream-anon-{self.group}-doctor"
+    def _transactions(self) -> Finding:
+        began = time.monotonic()
         try:
-            producer = KafkaProducer(**{**options, "transactional_id": name, "max_block_ms": 10_000})
-            began = time.monotonic()
-            producer.init_transactions()
-            producer.begin_transaction()
-            producer.abort_transaction()
-            producer.close(timeout=1)
-        except client_errors.TransactionalIdAuthorizationFailedError:
-            return _forbidden("transactions", "WRITE", f"transactional ids that begin with stream-anon-{self.group}-")
-        except client_errors.KafkaError as error:
-            return Finding("transactions", False, type(error).__name__, "look at the broker's log and ask again")
+            self.broker.transact(f"stream-anon-{self.group}-doctor")
+        except NotAllowedError as error:
+            return _forbidden(
+                "transactions", error.operation, f"transactional ids that begin with stream-anon-{self.group}-"
+            )
+        except TransportError as error:
+            return Finding("transactions", False, str(error), _LOOK)
         return Finding("transactions", True, f"begun and aborted in {(time.monotonic() - began) * 1000:.0f} ms")
 
-    def _metadata(self, admin: Any, cluster: dict[str, Any]) -> Finding:
-        node = str(cluster["brokers"][0]["broker_id"])
-        try:
-            configs = admin.describe_configs([ConfigResource("BROKER", node)], config_filter="all")
-            limit = int(next(iter(configs["broker"].values()))["offset.metadata.max.bytes"]["value"])
-        except (client_errors.KafkaError, KeyError, StopIteration, ValueError):
+    def _metadata(self) -> Finding:
+        limit = self.broker.metadata_limit()
+        if limit is None:
             return Finding("metadata limit", True, f"may not be read; {_METADATA} is the default and enough")
         good = limit >= _METADATA
         return Finding("metadata limit", good, f"{limit} bytes", f"set offset.metadata.max.bytes to {_METADATA}")
 
-    def _clock(self, topics: KafkaTopics) -> Finding:
+    def _clock(self) -> Finding:
         """The newest record of the input must not come from the future."""
-        reader: KafkaConsumer = topics.consumer
-        newest = 0.0
-        for partition, (first, end) in topics.bounds(self.input).items():
-            if end > first:
-                tp = TopicPartition(self.input, partition)
-                reader.assign([tp])
-                reader.seek(tp, max(first, end - 5))
-                for records in reader.poll(timeout_ms=500).values():
-                    newest = max([newest, *(r.timestamp / 1000 for r in records)])
+        try:
+            newest = self.broker.newest(self.input)
+        except TransportError:
+            newest = 0.0  # the topic's own line tells
         if not newest:
             return Finding("clock", True, "the input is empty: nothing to compare with")
         ahead = newest - time.time()

@@ -12,12 +12,11 @@ from kafka import errors as client_errors
 from kafka.admin import ConfigResource, NewTopic
 
 from stream_anon.io.kafka_options import client_options
+from stream_anon.io.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, not_created
+from stream_anon.io.stretches import stretches
 from stream_anon.io.transport import NotAllowedError, Ref, TopicFacts, TransportError
 
-_NEAR = 2_000  # offsets this close are read in one go; farther ones cost a seek
 _PATIENCE = 20.0  # seconds to wait for one stretch of records
-_SETTINGS = {"cleanup.policy": "delete"}  # said aloud: a broker's own default may be compaction
-_FORBIDDEN = (client_errors.TopicAuthorizationFailedError, client_errors.ClusterAuthorizationFailedError)
 
 
 class KafkaTopics:
@@ -48,12 +47,12 @@ class KafkaTopics:
         """Asked of the broker each time: a topic may have been made anew."""
         found = self.admin.describe_topics([topic])[0]
         if found["error_code"] == client_errors.TopicAuthorizationFailedError.errno:
-            raise NotAllowedError(topic, "DESCRIBE")
+            raise NotAllowedError(f"topic {topic}", "DESCRIBE")
         if found["error_code"] != 0:
             raise TransportError(f"there is no topic {topic!r}: create it first")
         configs = self.admin.describe_configs([ConfigResource("TOPIC", topic)], config_filter="all")["topic"][topic]
         if "cleanup.policy" not in configs:  # the client leaves out what the broker refused to tell
-            raise NotAllowedError(topic, "DESCRIBE_CONFIGS")
+            raise NotAllowedError(f"topic {topic}", "DESCRIBE_CONFIGS")
         return TopicFacts(
             str(found["topic_id"]),
             str(self.admin.describe_cluster()["cluster_id"]),
@@ -87,7 +86,7 @@ class KafkaTopics:
             first = self.consumer.beginning_offsets([tp])[tp]
             end = self.consumer.end_offsets([tp])[tp]
             present = [o for o in offsets if first <= o < end]
-            for stretch in _stretches(present):
+            for stretch in stretches(present):
                 self._read(tp, stretch, end, found)
         return found
 
@@ -112,21 +111,6 @@ class KafkaTopics:
             self._admin.close()
 
 
-def _stretches(offsets: list[int]) -> list[list[int]]:
-    """Sorted offsets, split where the gap is wide.
-
-    >>> _stretches([1, 5, 9000])
-    [[1, 5], [9000]]
-    """
-    parts: list[list[int]] = []
-    for offset in offsets:
-        if parts and offset - parts[-1][-1] <= _NEAR:
-            parts[-1].append(offset)
-        else:
-            parts.append([offset])
-    return parts
-
-
 def create_topics(
     bootstrap: str, topics: Mapping[str, int], options: Mapping[str, Any] | None = None, replication: int = 1
 ) -> list[str]:
@@ -135,16 +119,14 @@ def create_topics(
         admin = KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options or {})["admin"])
         missing = [name for name in topics if name not in set(admin.list_topics())]
         if missing:
-            admin.create_topics([NewTopic(n, topics[n], replication, topic_configs=_SETTINGS) for n in missing])
+            admin.create_topics([NewTopic(n, topics[n], replication, topic_configs=SETTINGS) for n in missing])
         admin.close()
     except client_errors.KafkaError as error:
-        raise TransportError(f"topics cannot be created: {type(error).__name__}; {_remedy(error)}") from None
+        raise not_created(type(error).__name__, _remedy(error)) from None
     return missing
 
 
 def _remedy(error: client_errors.KafkaError) -> str:
     if isinstance(error, client_errors.InvalidReplicationFactorError):
-        return "--replication may not exceed the number of brokers"
-    if isinstance(error, _FORBIDDEN):
-        return "allow CREATE and DESCRIBE on the topics, or let an administrator create them"
-    return "check address, port and firewall; a wrong SASL password looks the same as no broker"
+        return TOO_MANY_COPIES
+    return FORBIDDEN if isinstance(error, client_errors.AuthorizationError) else NO_ANSWER

@@ -29,11 +29,11 @@ class FencedError(TransportError):
 
 
 class NotAllowedError(TransportError):
-    """The broker keeps a topic, or its settings, from this user; `operation` is what has to be allowed."""
+    """The broker keeps something from this user: `operation` is what has to be allowed, on `what`."""
 
-    def __init__(self, topic: str, operation: str) -> None:
+    def __init__(self, what: str, operation: str) -> None:
         self.operation = operation
-        super().__init__(f"no permission: allow {operation} on topic {topic}")
+        super().__init__(f"no permission: allow {operation} on {what}")
 
 
 class Slice(NamedTuple):
@@ -61,7 +61,8 @@ class Polled:
 
     `assigned` are partitions given to this member since the last poll. They stay paused, at no meaningful position,
     until the worker seeks and resumes them. `out_of_range` are those whose position the log does not hold. `ends` are
-    the end offsets the client last heard of.
+    the end offsets the client last heard of. `over` tells that a membership captured before is of no more use; a client
+    that cannot know leaves it to the broker to refuse it.
     """
 
     slices: tuple[Slice, ...]
@@ -70,6 +71,7 @@ class Polled:
     assigned: frozenset[int] = frozenset()
     out_of_range: frozenset[int] = frozenset()
     ends: Mapping[int, int] = field(default_factory=dict)
+    over: bool = False
 
 
 class Committed(NamedTuple):

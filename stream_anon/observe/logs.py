@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import IO
 
 FIELDS = {"partition", "code", "remedy", "reason", "groups", "records", "replayed", "result", "why", "call"}
-FIELDS |= {"left_waiting", "port", "policy", "generation", "error"}
+FIELDS |= {"left_waiting", "port", "policy", "generation", "error", "worker"}
 """The only fields that are ever written. None of them is made from a record."""
 
 

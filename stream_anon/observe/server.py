@@ -11,6 +11,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from stream_anon.errors import StreamAnonError
+
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -57,7 +59,11 @@ class StatusServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
                 """Say nothing: a request is not news."""
 
-        self._server = _Server((host, port), Handler)
+        try:
+            self._server = _Server((host, port), Handler)
+        except OSError as error:
+            why = f"the status port {host}:{port} cannot be had: {error.strerror}"
+            raise StreamAnonError(f"{why}; choose another with --status-port") from None
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="status", daemon=True)
 

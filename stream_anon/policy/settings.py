@@ -69,7 +69,11 @@ AlgorithmSettings = Annotated[CailSettings | CastleSettings | FadsSettings, Fiel
 
 
 class KafkaSettings(Settings):
-    """Where records come from and go to. `options` are passed to the client by their Kafka names."""
+    """Where records come from and go to. `options` are passed to the client by their Kafka names.
+
+    `client` is the library that talks to the broker; `auto` takes confluent-kafka, the faster one, where it is
+    installed, else kafka-python.
+    """
 
     bootstrap: str
     group: str
@@ -77,6 +81,7 @@ class KafkaSettings(Settings):
     output: str
     dead_letter: str | None = None
     dead_letter_payload: bool = False
+    client: Literal["auto", "kafka-python", "confluent-kafka"] = "auto"
     options: dict[str, Any] = Field(default_factory=dict, repr=False)  # may hold passwords
 
 

@@ -10,6 +10,8 @@ from stream_anon.core.encode import Encoder
 from stream_anon.core.group import Reason, release
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Problem, StreamAnonError
+from stream_anon.io.clients import client_of
+from stream_anon.io.transport import Transport
 from stream_anon.policy.policy import Policy
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.runtime.codec import LIMIT
@@ -84,6 +86,20 @@ def kafka_of(policy: Policy) -> KafkaSettings:
     if policy.kafka is None:
         raise StreamAnonError("the policy has no `kafka` part: add bootstrap, group, input and output")
     return policy.kafka
+
+
+def transport_of(kafka: KafkaSettings, instance: str | None = None, static: bool = False) -> Transport:
+    """The connection of one worker slot; a `static` member keeps its partitions over a short absence."""
+    options = dict(kafka.options)
+    if static and instance is not None:
+        options.setdefault("group.instance.id", instance)
+    return client_of(kafka.client).transport(
+        kafka.bootstrap,
+        kafka.group,
+        kafka.input,
+        transactional_id=transactional_id(kafka.group, instance),
+        options=options,
+    )
 
 
 def transactional_id(group: str, instance: str | None) -> str:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from stream_anon.core.schema import Schema
-from stream_anon.io.kafka import KafkaTransport
 from stream_anon.io.kafka_doctor import Finding
 from stream_anon.policy.settings import KafkaSettings
+from stream_anon.runtime.build import transport_of
 from stream_anon.runtime.codec import Codec
 from stream_anon.runtime.restore import REMEDIES, QuarantineError, Restorer
 
 
 def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
     """One line for all partitions that are well, one for each that would be quarantined."""
-    transport = KafkaTransport(
-        kafka.bootstrap, kafka.group, kafka.input, transactional_id=f"{kafka.group}-doctor", options=kafka.options
-    )
+    transport = transport_of(kafka, "doctor")
     try:
         facts, bounds = transport.facts(kafka.input), transport.bounds(kafka.input)
         used = any(end > 0 for _, end in transport.bounds(kafka.output).values())

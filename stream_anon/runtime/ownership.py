@@ -65,6 +65,8 @@ class Ownership:
         for number in polled.assigned | (polled.out_of_range & before):
             self.forget(number, now)
         member = polled.membership
+        if polled.over:
+            self.membership = None
         if member is None:
             return frozenset(before & set(self._holdings.partitions))
         self.membership = member

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from itertools import islice
 
@@ -17,7 +18,8 @@ _RECORDS, _AT_ONCE = 240, 12
 def warm_up(algorithm: AlgorithmSettings) -> None:
     """Run made-up records through the algorithm, under a policy that counts and one that weighs shares.
 
-    Compiled code depends on the kinds of the arrays, not on the policy, so the demo's policy stands for any.
+    Compiled code depends on the kinds of the arrays, not on the policy, so the demo's policy stands for any. What was
+    loaded by then stays for good: the garbage collector need not look through it again and again.
     """
     loaded = demo.policy()
     entropy = LDiversity(model="l_diversity", attribute="diagnosis", l=2, variant="entropy")
@@ -28,3 +30,5 @@ def warm_up(algorithm: AlgorithmSettings) -> None:
         for start in range(0, _RECORDS, _AT_ONCE):
             pipeline.feed(records[start : start + _AT_ONCE], start / 30)  # time enough for deadlines to pass
         list(pipeline.finish(_RECORDS / 30))
+    gc.collect()
+    gc.freeze()

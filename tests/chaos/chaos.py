@@ -21,7 +21,7 @@ from kafka.admin import NewTopic
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.io.broker import LocalBroker
-from stream_anon.io.kafka import KafkaTransport
+from stream_anon.io.clients import client_of
 from stream_anon.runtime.codec import Codec
 from stream_anon.runtime.ledger import Place
 
@@ -93,6 +93,7 @@ class Chaos:
         self.group = name
         self.folder = Path(tempfile.mkdtemp(prefix="chaos-"))
         text = (HERE / "policy.yaml").read_text().replace("BOOTSTRAP", bootstrap).replace("GROUP", name)
+        text = text.replace("CLIENT", options.client)
         for word, role in (("INPUT", "in"), ("OUTPUT", "out"), ("DEAD", "dead")):
             text = text.replace(word, self.topics[role])
         self.policy = self.folder / "policy.yaml"
@@ -142,6 +143,27 @@ class Chaos:
         reader.close()
         self.supervise(self.random.uniform(0.0, 1.0))
 
+    def wait_for_members(self, count: int, patience: float = 60.0) -> None:
+        """Until so many members share the partitions of the group."""
+        admin, end = KafkaAdminClient(bootstrap_servers=self.bootstrap), time.monotonic() + patience
+        while True:
+            found = admin.describe_groups([self.group])[self.group]
+            if found["group_state"] == "Stable" and len(found["members"]) == count:
+                break
+            assert time.monotonic() < end, "the group did not become whole"
+            self.supervise(0.2)
+        admin.close()
+
+    def wait_until_quiet(self, patience: float = 60.0) -> None:
+        """Until nothing more is published: what is left waits for company."""
+        partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
+        reader, end = KafkaConsumer(bootstrap_servers=self.bootstrap), time.monotonic() + patience
+        before = -1
+        while (now := sum(reader.end_offsets(partitions).values())) != before and time.monotonic() < end:
+            before = now
+            self.supervise(3.0)
+        reader.close()
+
     def strike(self) -> None:
         """Do one evil thing."""
         kinds = ["kill"] * 5 + ["stop"] * 2 + ["rebalance"] * 2
@@ -190,7 +212,8 @@ class Chaos:
     def waiting(self) -> set[tuple[int, int]]:
         """Rows that the ledgers leave to a successor."""
         _, schema = prepare(self.policy)
-        transport = KafkaTransport(self.bootstrap, self.group, self.topics["in"], transactional_id="reader")
+        kind = client_of(self.options.client).transport
+        transport = kind(self.bootstrap, self.group, self.topics["in"], transactional_id="reader")
         facts, bounds = transport.facts(self.topics["in"]), transport.bounds(self.topics["in"])
         codec, left = Codec.of(schema.keys.ledger), set()
         for number, committed in transport.ledgers(range(PARTITIONS)).items():
@@ -282,6 +305,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             **result,
             "kills": options.kills,
             "workers": options.workers,
+            "client": options.client,
             "events": dict(chaos.events),
             "records": taken,
             "records_per_second": round((taken - 500) / seconds),
@@ -300,6 +324,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=6)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent-kafka"])
     parser.add_argument("--rate", type=float, default=1_100)
     parser.add_argument("--dwell", type=float, default=0.05, help="seconds between sending and committing")
     parser.add_argument("--seed", type=int, default=1)

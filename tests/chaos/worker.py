@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import signal
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
-from stream_anon.io.kafka import KafkaTransport
 from stream_anon.io.transport import Outgoing
 from stream_anon.observe.logs import log_to
-from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transactional_id
+from stream_anon.observe.observer import Observer
+from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
 from stream_anon.runtime.worker import Worker
 
 
-class Dwelling(KafkaTransport):
+def dwelling(transport: Any, dwell: float) -> Any:
     """Stays a while between sending and committing: that is where a kill does most harm."""
+    send = transport.send
 
-    dwell = 0.0
+    def send_and_stay(records: Sequence[Outgoing]) -> None:
+        send(records)
+        if dwell and records:
+            transport._producer.flush(30)
+            time.sleep(dwell)
 
-    def send(self, records: Sequence[Outgoing]) -> None:
-        super().send(records)
-        if self.dwell and records:
-            self._producer.flush(timeout=30)
-            time.sleep(self.dwell)
+    transport.send = send_and_stay
+    return transport
+
+
+class Missed(Observer):
+    """When, and how many, rows left later than the bound after this worker received them."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[float, int]] = []
+
+    def missed(self, records: int) -> None:
+        self.rows.append((time.time(), records))
 
 
 def main() -> None:
@@ -39,19 +54,13 @@ def main() -> None:
     log_to()
     loaded, schema = prepare(options.policy)
     make_ready(loaded.policy.algorithm, quiet=True)
-    kafka = kafka_of(loaded.policy)
-    transport = Dwelling(
-        kafka.bootstrap,
-        kafka.group,
-        kafka.input,
-        transactional_id=transactional_id(kafka.group, None),
-        options=kafka.options,
-    )
-    transport.dwell = options.dwell
+    transport = dwelling(transport_of(kafka_of(loaded.policy)), options.dwell)
     settings = replace(settings_of(loaded.policy), announce=not options.no_announce)
-    worker = Worker(transport, parts_of(schema), settings)
+    counted = Missed()
+    worker = Worker(transport, parts_of(schema), settings, counted)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     worker.run()
+    (options.policy.parent / f"missed-{os.getpid()}").write_text(json.dumps(counted.rows))
 
 
 if __name__ == "__main__":

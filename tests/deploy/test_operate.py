@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def test_the_access_lists_are_all_a_worker_needs(local_broker: LocalBroker, name
     admin = KafkaAdminClient(bootstrap_servers=local_broker.bootstrap)
     admin.create_acls(access_lists(local_broker.guest, names))
     admin.close()
-    with KafkaFeed(local_broker.bootstrap, names[kafka["input"]], {}) as feed:
+    with closing(KafkaFeed(local_broker.bootstrap, names[kafka["input"]], {})) as feed:
         feed.send([*islice(admissions(1), 200), b"no JSON"])
         feed.flush()
     address = {"bootstrap_servers": local_broker.bootstrap}

@@ -22,30 +22,37 @@ COUNT, PARTITIONS, BEGIN = 600, 3, 1_700_000_000
 KILLED = """
 import os, signal, sys
 from stream_anon.cli import run
-from stream_anon.io.kafka import KafkaTransport
+from stream_anon.io.clients import client_of
 from stream_anon.runtime import topic_sheet
 
-topic_sheet.AT_ONCE, left, commit = 60, [int(sys.argv[1])], KafkaTransport.commit
+transport = client_of(sys.argv[1]).transport
+topic_sheet.AT_ONCE, left, commit = 60, [int(sys.argv[2])], transport.commit
 
 def dying(self):
     left[0] -= 1
     if left[0] == 0:
-        self._producer.flush(timeout=30)
+        self._producer.flush(30)
         os.kill(os.getpid(), signal.SIGKILL)
     commit(self)
 
-KafkaTransport.commit = dying
-sys.exit(run(sys.argv[2:]))
+transport.commit = dying
+sys.exit(run(sys.argv[3:]))
 """
 
 
 class Place:
     """A policy, an input topic that is full and an output topic that is empty."""
 
-    def __init__(self, bootstrap: str, name: str, folder: Path) -> None:
-        self.bootstrap, self.folder = bootstrap, folder
+    def __init__(self, bootstrap: str, name: str, folder: Path, client: str) -> None:
+        self.bootstrap, self.folder, self.client = bootstrap, folder, client
         self.input, self.output = f"{name}-in", f"{name}-out"
-        kafka = {"bootstrap": bootstrap, "group": name, "input": self.input, "output": f"{name}-elsewhere"}
+        kafka = {
+            "bootstrap": bootstrap,
+            "group": name,
+            "input": self.input,
+            "output": f"{name}-elsewhere",
+            "client": client,
+        }
         text = policy_text().replace("version: 1", "version: 1\nsecret: a secret only for the tests", 1)
         (folder / "policy.yaml").write_text(f"{text}\nkafka: {json.dumps(kafka)}\n", encoding="utf-8")
         self.create(self.input, PARTITIONS, **{"retention.ms": "-1"})
@@ -85,10 +92,19 @@ class Place:
 
 
 @pytest.fixture
-def place(bootstrap: str, name: str, tmp_path: Path) -> Place:
-    return Place(bootstrap, name, tmp_path)
+def client() -> str:
+    return "kafka-python"
 
 
+@pytest.fixture
+def place(bootstrap: str, name: str, tmp_path: Path, client: str) -> Place:
+    return Place(bootstrap, name, tmp_path, client)
+
+
+each_client = pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka"])
+
+
+@each_client
 def test_the_whole_past_to_a_file_and_to_a_topic(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(place.folder / "out.jsonl")
     assert place.call(out, "--json") == 0
@@ -132,7 +148,7 @@ def test_killed_half_way_it_goes_on_and_nothing_is_doubled(
     whole = place.lines("whole.jsonl")
     arguments = place.arguments(f"kafka:{place.output}", *more)
     for commits in lives:
-        command = [sys.executable, "-c", KILLED, str(commits), *arguments]
+        command = [sys.executable, "-c", KILLED, place.client, str(commits), *arguments]
         assert subprocess.run(command, capture_output=True, timeout=120).returncode == -signal.SIGKILL
     assert 0 < len(place.read("read_uncommitted")) < len(whole)
     assert place.call(f"kafka:{place.output}", *more) == 0

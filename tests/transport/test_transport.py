@@ -1,4 +1,4 @@
-"""One contract, two transports: memory and a real broker must agree on everything the worker builds upon."""
+"""One contract: memory and each client on a real broker agree on everything the worker builds upon."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from stream_anon.io.clients import client_of
 from stream_anon.io.memory import MemoryTransport
 from stream_anon.io.memory_log import MemoryBroker
 from stream_anon.io.transport import (
@@ -45,11 +46,11 @@ class Memory:
 class Real:
     """The same world on a real broker."""
 
-    def __init__(self, bootstrap: str, name: str) -> None:
+    def __init__(self, bootstrap: str, name: str, client: str) -> None:
         from kafka import KafkaAdminClient, KafkaProducer
         from kafka.admin import NewTopic
 
-        self.bootstrap, self.name = bootstrap, name
+        self.bootstrap, self.name, self.client = bootstrap, name, client
         self.input, self.output = f"{name}-in", f"{name}-out"
         self._admin = KafkaAdminClient(bootstrap_servers=bootstrap)
         self._admin.create_topics([NewTopic(self.input, 2, 1), NewTopic(self.output, 1, 1)])
@@ -57,9 +58,7 @@ class Real:
         self.made: list[Transport] = []
 
     def transport(self, member: str, transactional_id: str | None = None) -> Transport:
-        from stream_anon.io.kafka import KafkaTransport
-
-        made = KafkaTransport(
+        made = client_of(self.client).transport(
             self.bootstrap,
             self.name,
             self.input,
@@ -95,9 +94,12 @@ class Real:
         self._admin.close()
 
 
-@pytest.fixture(params=["memory", "kafka"])
+@pytest.fixture(params=["memory", "kafka-python", "confluent-kafka"])
 def world(request: pytest.FixtureRequest, name: str) -> Iterator[Memory | Real]:
-    made = Memory() if request.param == "memory" else Real(request.getfixturevalue("bootstrap"), name)
+    if request.param == "memory":
+        made: Memory | Real = Memory()
+    else:
+        made = Real(request.getfixturevalue("bootstrap"), name, request.param)
     yield made
     made.close()
 
@@ -141,7 +143,7 @@ def transact(transport: Transport, polled: Polled, out: list[Outgoing], offsets:
 
 def transact_open(transport: Transport, polled: Polled) -> None:
     assert polled.membership is not None
-    transport.send_offsets({0: Committed(1, "zombie")}, polled.membership)
+    transport.send_offsets({0: Committed(1, "zombie\0")}, polled.membership)
     transport.commit()
 
 
@@ -171,6 +173,18 @@ def test_pause_brings_nothing_and_loses_nothing(world: Memory | Real) -> None:
     assert [(s.partition, s.values) for s in polled.slices] == [(0, [b"a"])]
 
 
+def test_a_seek_holds_over_a_pause(world: Memory | Real) -> None:
+    world.produce(0, b"a", b"b", b"c")
+    t = world.transport("w")
+    start(t, {0, 1})
+    poll_until(t, lambda p: p.positions.get(0) == 3)
+    t.seek(0, 1)
+    t.pause([0])
+    assert not t.poll(0.1, 10).slices
+    t.resume([0])
+    assert poll_until(t, lambda p: bool(p.slices)).slices[0].offsets[0] == 1
+
+
 def test_a_transaction_is_atomic_and_carries_metadata(world: Memory | Real) -> None:
     t = world.transport("w")
     polled = start(t, {0, 1})
@@ -187,10 +201,10 @@ def test_an_aborted_record_is_seen_by_uncommitted_readers_only(world: Memory | R
     assert polled.membership is not None
     t.begin()
     t.send([Outgoing(world.output, b"k", b"aborted")])
-    t.send_offsets({0: Committed(9, "no")}, polled.membership)
+    t.send_offsets({0: Committed(9, "no\0")}, polled.membership)
     t.renew()
-    transact(t, polled, [Outgoing(world.output, b"k", b"kept")], {0: Committed(1, "yes")})
-    assert t.ledgers([0]) == {0: Committed(1, "yes")}
+    transact(t, polled, [Outgoing(world.output, b"k", b"kept")], {0: Committed(1, "yes\0")})
+    assert t.ledgers([0]) == {0: Committed(1, "yes\0")}
     assert world.read(committed=True) == [b"kept"]
     assert set(world.read(committed=False)) >= {b"kept"}
 
@@ -199,12 +213,12 @@ def test_offsets_of_an_open_transaction_are_not_known(world: Memory | Real) -> N
     first = world.transport("w", "one")
     polled = start(first, {0, 1})
     assert polled.membership is not None
-    transact(first, polled, [], {0: Committed(1, "old"), 1: Committed(1, "old")})
+    transact(first, polled, [], {0: Committed(1, "old\0"), 1: Committed(1, "old\0")})
     first.begin()
-    first.send_offsets({0: Committed(2, "new")}, polled.membership)
-    assert first.ledgers([0, 1]) == {1: Committed(1, "old")}
+    first.send_offsets({0: Committed(2, "new\0")}, polled.membership)
+    assert first.ledgers([0, 1]) == {1: Committed(1, "old\0")}
     first.commit()
-    assert first.ledgers([0]) == {0: Committed(2, "new")}
+    assert first.ledgers([0]) == {0: Committed(2, "new\0")}
 
 
 def test_a_generation_that_is_over_is_refused_and_the_worker_goes_on(world: Memory | Real) -> None:
@@ -219,12 +233,12 @@ def test_a_generation_that_is_over_is_refused_and_the_worker_goes_on(world: Memo
             break
     first.begin()
     with pytest.raises(AbortableError):
-        first.send_offsets({0: Committed(1, "late")}, old.membership)
+        first.send_offsets({0: Committed(1, "late\0")}, old.membership)
     first.renew()
     assert moved[0].membership is not None
     mine = next(iter(moved[0].membership.partitions))
-    transact(first, moved[0], [], {mine: Committed(1, "now")})
-    assert first.ledgers([0, 1])[mine] == Committed(1, "now")
+    transact(first, moved[0], [], {mine: Committed(1, "now\0")})
+    assert first.ledgers([0, 1])[mine] == Committed(1, "now\0")
 
 
 def test_a_second_producer_of_the_same_id_fences_the_first(world: Memory | Real) -> None:

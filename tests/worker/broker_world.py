@@ -8,13 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fifo import parts
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewTopic
 from memory_world import Notes
 from test_build import POLICY
 
-from stream_anon.io.kafka import KafkaTransport
+from stream_anon.io.clients import client_of
+from stream_anon.io.transport import Transport
 from stream_anon.runtime.parts import Parts
 from stream_anon.runtime.settings import WorkerSettings
 from stream_anon.runtime.worker import Worker
@@ -27,15 +29,19 @@ OPTIONS = {
 }
 
 
+each_client = pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka"])
+"""For the rules that a client could break; whatever else is the worker's alone is tested with one of them."""
+
+
 class World:
     """Topics of one test, workers in this process, and readers."""
 
-    def __init__(self, bootstrap: str, name: str) -> None:
-        self.bootstrap, self.name = bootstrap, name
+    def __init__(self, bootstrap: str, name: str, client: str = "kafka-python") -> None:
+        self.bootstrap, self.name, self.client = bootstrap, name, client
         self.input, self.output, self.dead = f"{name}-in", f"{name}-out", f"{name}-dead"
         self.admin = KafkaAdminClient(bootstrap_servers=bootstrap)
         self.producer = KafkaProducer(bootstrap_servers=bootstrap, reconnect_backoff_max_ms=1000)
-        self.transports: list[KafkaTransport] = []
+        self.transports: list[Transport] = []
 
     def create(self, partitions: int = 1, source: dict[str, str] | None = None, **output: str) -> World:
         out = NewTopic(self.output, 1, 1, topic_configs=output or None)
@@ -47,19 +53,20 @@ class World:
     def worker(
         self,
         core: Parts | None = None,
-        kind: type[KafkaTransport] = KafkaTransport,
+        change: Callable[[Transport], None] = lambda transport: None,
         options: dict[str, Any] | None = None,
         bootstrap: str = "",
         **changes: Any,
     ) -> Worker:
         number = len(self.transports)
-        transport = kind(
+        transport = client_of(self.client).transport(
             bootstrap or self.bootstrap,
             self.name,
             self.input,
             transactional_id=f"{self.name}-{number}",
             options={**OPTIONS, **(options or {})},
         )
+        change(transport)
         self.transports.append(transport)
         changes = {"dead_letter": self.dead, "delay": None, **changes}
         return Worker(transport, core or parts(), WorkerSettings(self.input, self.output, **changes), Notes())
@@ -137,7 +144,7 @@ class World:
         self.until(shown)
 
     def leave(self) -> None:
-        self.transports[-1]._consumer.close(autocommit=False)
+        self.transports[-1].close()
 
     def committed(self, partition: int = 0) -> OffsetAndMetadata | None:
         reader = KafkaConsumer(bootstrap_servers=self.bootstrap, group_id=self.name, isolation_level="read_committed")
@@ -170,7 +177,9 @@ def policy_on(world: World, folder: Path) -> Path:
     """A policy file for the topics of a world."""
     text = POLICY.replace("localhost:1", world.bootstrap).replace("group: g", f"group: {world.name}")
     text = text.replace("input: in", f"input: {world.input}").replace("output: out", f"output: {world.output}")
-    text = text.replace("dead_letter: dead", f"dead_letter: {world.dead}, options: {json.dumps(OPTIONS)}")
+    text = text.replace(
+        "dead_letter: dead", f"dead_letter: {world.dead}, client: {world.client}, options: {json.dumps(OPTIONS)}"
+    )
     file = folder / "policy.yaml"
     file.write_text(text)
     return file

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-from broker_world import World, notes, rows
+from broker_world import World, each_client, notes, rows
 from fifo import parts
 from kafka import KafkaProducer, TopicPartition
 
 
-@pytest.fixture
-def world(bootstrap: str, name: str) -> Iterator[World]:
-    made = World(bootstrap, name)
-    yield made
-    made.close()
-
-
+@each_client
 def test_markers_and_aborted_input_do_not_hold_the_offset_back(world: World) -> None:
     world.create()
     writer = KafkaProducer(bootstrap_servers=world.bootstrap, transactional_id=f"{world.name}-writer")

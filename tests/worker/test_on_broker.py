@@ -5,27 +5,18 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b85decode
-from collections.abc import Iterator
 
 import pytest
-from broker_world import World, notes, quarantine, rows
+from broker_world import World, each_client, notes, quarantine, rows
 from fifo import parts
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewTopic
 
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.broker import LocalBroker
-from stream_anon.io.kafka import KafkaTransport
-from stream_anon.io.transport import Committed, OutcomeUnknownError
+from stream_anon.io.transport import Committed, OutcomeUnknownError, Transport
 from stream_anon.runtime.codec import Codec, LedgerError
 from stream_anon.runtime.ledger import Place
-
-
-@pytest.fixture
-def world(bootstrap: str, name: str) -> Iterator[World]:
-    made = World(bootstrap, name)
-    yield made
-    made.close()
 
 
 def test_eight_partitions_on_one_worker_and_dead_letters(world: World) -> None:
@@ -48,6 +39,7 @@ def test_a_successor_publishes_what_was_announced(world: World) -> None:
     world.published(3, world.worker())
 
 
+@each_client
 def test_wiped_metadata_is_a_quarantine(world: World) -> None:
     world.create()
     world.produce(*rows(4))
@@ -107,21 +99,23 @@ def test_a_policy_changed_between_announcing_and_publishing(world: World) -> Non
     assert world.read(level="read_uncommitted") == []
 
 
+@each_client
 @pytest.mark.parametrize("lost", ["request", "response"])
 def test_a_commit_without_an_answer(world: World, lost: str) -> None:
-    class Losing(KafkaTransport):
-        left = 3
+    def losing(transport: Transport) -> None:
+        commit, left = transport.commit, iter(range(2, -1, -1))
 
-        def commit(self) -> None:
-            self.left -= 1
-            if self.left != 0:
-                return super().commit()
-            if lost == "response":
-                super().commit()
-            raise OutcomeUnknownError("no answer")
+        def lose() -> None:
+            at = next(left, None)
+            if at != 0 or lost == "response":
+                commit()
+            if at == 0:
+                raise OutcomeUnknownError("no answer")
+
+        transport.commit = lose  # type: ignore[method-assign]
 
     world.create()
-    worker = world.worker(kind=Losing)
+    worker = world.worker(change=losing)
     world.until(lambda: worker.holdings.partitions != {}, worker)
     world.produce(*rows(6))
     world.published(6, worker)
@@ -143,6 +137,7 @@ def test_a_record_too_large_for_the_output(world: World) -> None:
     assert [letter["code"] for letter in world.read(world.dead)] == ["oversized"]
 
 
+@each_client
 def test_tls_and_scram(world: World, local_broker: LocalBroker) -> None:
     if world.bootstrap != local_broker.bootstrap:
         pytest.skip("the broker under test is not ours")
@@ -208,7 +203,7 @@ def test_the_ledger_on_the_broker_is_sealed_and_ended(world: World) -> None:
     with pytest.raises(zlib.error):
         zlib.decompress(plain[12:])
     other = Codec.of(b"another secret")
-    facts = world.transports[-1].facts(world.input)
+    facts = world.worker()._transport.facts(world.input)
     with pytest.raises(LedgerError) as refused:
         other.decode(Committed(world.committed().offset, text), Place(facts.cluster_id, facts.topic_id, 0))
     assert refused.value.code == "unreadable"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from broker_world import World
+from broker_world import World, each_client
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourcePattern, ResourceType
 
 from stream_anon.io.broker import LocalBroker
-from stream_anon.io.kafka import KafkaTransport
+from stream_anon.io.clients import client_of
 from stream_anon.io.kafka_doctor import Doctor
 from stream_anon.io.transport import NotAllowedError
 
@@ -52,17 +52,18 @@ class Guest:
     def findings(self) -> dict[str, str]:
         """What doctor finds wrong: detail and remedy by question."""
         world = self.world
-        doctor = Doctor(
-            self.broker.sasl_bootstrap, world.name, world.input, world.output, world.dead, dict(self.options)
-        )
-        return {found.question: f"{found.detail}: {found.remedy}" for found in doctor.examine() if not found.good}
+        broker = client_of(world.client).examined(self.broker.sasl_bootstrap, world.name, self.options)
+        doctor = Doctor(broker, world.name, world.input, world.output, world.dead)
+        told = {found.question: f"{found.detail}: {found.remedy}" for found in doctor.examine() if not found.good}
+        broker.close()
+        return told
 
 
 @pytest.fixture
-def guest(bootstrap: str, local_broker: LocalBroker, name: str) -> Iterator[Guest]:
+def guest(bootstrap: str, local_broker: LocalBroker, name: str, client: str) -> Iterator[Guest]:
     if bootstrap != local_broker.bootstrap:
         pytest.skip("the broker under test is not ours")
-    world = World(bootstrap, name).create()
+    world = World(bootstrap, name, client).create()
     yield Guest(local_broker, world)
     world.close()
 
@@ -87,6 +88,7 @@ CASES = [
 ]
 
 
+@each_client
 @pytest.mark.parametrize(("lacking", "left", "question", "remedy"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_doctor_names_the_right_that_is_missing(
     guest: Guest, lacking: tuple[str, str] | None, left: tuple[tuple[str, str], ...], question: str | None, remedy: str
@@ -99,12 +101,13 @@ def test_doctor_names_the_right_that_is_missing(
     assert guest.findings() == {question: told}
 
 
+@each_client
 def test_a_worker_that_may_not_see_how_its_output_is_kept_does_not_start(guest: Guest) -> None:
     guest.allow(("output", "DESCRIBE_CONFIGS"))
     world = guest.world
     world.produce(b"1", b"2", b"3")
     transport_id = f"stream-anon-{world.name}-w"
-    transport = KafkaTransport(
+    transport = client_of(world.client).transport(
         guest.broker.sasl_bootstrap, world.name, world.input, transactional_id=transport_id, options=guest.options
     )
     world.transports.append(transport)

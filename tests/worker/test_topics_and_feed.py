@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from broker_world import World, policy_on
+from broker_world import World, each_client, policy_on
 from kafka.admin import NewTopic
 
 from stream_anon.cli import run
 from stream_anon.io.broker import free_port
 
 
-@pytest.fixture
-def world(bootstrap: str, name: str) -> Iterator[World]:
-    made = World(bootstrap, name)
-    yield made
-    made.close()
-
-
+@each_client
 def test_topics_are_made_once(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["topics", "-p", str(policy_on(world, tmp_path)), "--partitions", "3", "--json"]
     for created in (True, False):
@@ -40,6 +33,7 @@ def test_topics_refuses_a_compacted_output(world: World, tmp_path: Path, capsys:
     assert "cleanup.policy to delete" in capsys.readouterr().err
 
 
+@each_client
 def test_topics_asks_for_no_more_copies_than_there_are_brokers(
     world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -47,6 +41,7 @@ def test_topics_asks_for_no_more_copies_than_there_are_brokers(
     assert "number of brokers" in capsys.readouterr().err
 
 
+@each_client
 def test_lines_become_records(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,10 +8,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from broker_world import World, policy_on
 
 from stream_anon.io.broker import free_port
@@ -38,13 +36,6 @@ METRICS = {
     "policy_info",
 }
 PROGRAM = [sys.executable, "-m", "stream_anon"]
-
-
-@pytest.fixture
-def world(bootstrap: str, name: str) -> Iterator[World]:
-    made = World(bootstrap, name)
-    yield made
-    made.close()
 
 
 def doctor(file: Path) -> dict[str, dict[str, object]]:

@@ -6,24 +6,16 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from broker_world import World, notes, policy_on, rows
+from broker_world import World, each_client, notes, policy_on, rows
 from fifo import parts
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.runtime.build import parts_of
 
 
-@pytest.fixture
-def world(bootstrap: str, name: str) -> Iterator[World]:
-    made = World(bootstrap, name)
-    yield made
-    made.close()
-
-
+@each_client
 def test_a_zombie_of_an_evicted_generation_changes_nothing(world: World) -> None:
     """The first worker stands still past its poll interval with a group announced, then goes on as if nothing were."""
     world.create()
@@ -42,6 +34,7 @@ def test_a_zombie_of_an_evicted_generation_changes_nothing(world: World) -> None
     assert len(world.read()) == 6
 
 
+@each_client
 def test_there_and_back_again(world: World) -> None:
     """All goes to another worker and comes back while the first stands still: its state is stale, and it knows."""
     world.create()

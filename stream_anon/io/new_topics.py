@@ -1,0 +1,17 @@
+"""What new topics are made with, and what to do when a broker refuses them; it knows no client."""
+
+from __future__ import annotations
+
+from stream_anon.io.transport import TransportError
+
+SETTINGS = {"cleanup.policy": "delete"}
+"""Said aloud: a broker's own default may be compaction."""
+
+NO_ANSWER = "check address, port and firewall; a wrong SASL password looks the same as no broker"
+TOO_MANY_COPIES = "--replication may not exceed the number of brokers"
+FORBIDDEN = "allow CREATE and DESCRIBE on the topics, or let an administrator create them"
+
+
+def not_created(why: str, remedy: str) -> TransportError:
+    """`why` is the client's name of the error, without its text."""
+    return TransportError(f"topics cannot be created: {why}; {remedy}")

@@ -1,0 +1,46 @@
+"""Options of Kafka clients by Kafka's own names: which of them nobody may set; it knows no client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from stream_anon.errors import StreamAnonError, nearest
+
+_DECIDED = {
+    "isolation.level": "the promise needs read_committed input",
+    "enable.auto.commit": "an automatic commit would erase the ledger",
+    "auto.offset.reset": "a silent jump would lose or repeat records; use --from",
+    "group.id": "it is `kafka.group` in the policy",
+    "group.protocol": "the ledgers follow the generations of the classic protocol",
+    "partition.assignment.strategy": "partitions move one by one, each with its ledger",
+    "bootstrap.servers": "it is `kafka.bootstrap` in the policy",
+    "transactional.id": "it follows from the worker's name; use --instance",
+    "enable.idempotence": "transactions need it on",
+    "acks": "transactions need all",
+    "key.serializer": "records are bytes",
+    "value.serializer": "records are bytes",
+    "key.deserializer": "records are bytes",
+    "value.deserializer": "records are bytes",
+}
+
+
+def dotted(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options by their names with dots; refuses those the promise decides.
+
+    >>> dotted({"security_protocol": "SSL", "session.timeout.ms": 6000})
+    {'security.protocol': 'SSL', 'session.timeout.ms': 6000}
+    """
+    result = {}
+    for name, value in options.items():
+        key = name.replace("_", ".")
+        if key in _DECIDED:
+            raise StreamAnonError(f"kafka.options: {name} cannot be set: {_DECIDED[key]}")
+        result[key] = value
+    return result
+
+
+def unknown(name: str, valid: Iterable[str]) -> StreamAnonError:
+    """What to say of an option the client does not have."""
+    hint = nearest(name, sorted(valid))
+    return StreamAnonError(f"kafka.options: there is no option {name}" + (f"; {hint}" if hint else ""))
