@@ -169,7 +169,7 @@ class Chaos:
         kinds = ["kill"] * 5 + ["stop"] * 2 + ["rebalance"] * 2
         if self.broker is not None and self.options.broker_restarts:
             kinds += ["broker"]
-        kind = self.random.choice(kinds)
+        kind = self.options.only or self.random.choice(kinds)
         self.events[kind] += 1
         victim = self.random.choice(self.workers)
         if kind == "kill":
@@ -330,6 +330,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bootstrap", default="")
     parser.add_argument("--broker-restarts", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--only", choices=["kill", "stop", "rebalance"], help="one kind of failure alone")
     parser.add_argument("--no-announce", action="store_true", help="the check must then fail")
     return parser.parse_args(arguments)
 

@@ -15,5 +15,6 @@ def test_six_failures_change_nothing(bootstrap: str) -> None:
 
 
 def test_without_announcing_the_check_fails(bootstrap: str) -> None:
-    result = run(parse(["--kills", "5", "--bootstrap", bootstrap, "--no-announce", "--dwell", "0.1"]))
+    options = ["--no-announce", "--only", "kill", "--kills", "3", "--dwell", "0.5"]
+    result = run(parse(["--bootstrap", bootstrap, *options]))
     assert result["rows_in_two_groups_uncommitted"] > 0, result  # type: ignore[operator]

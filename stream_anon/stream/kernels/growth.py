@@ -252,13 +252,13 @@ def grow_dense_compiled(
             distance[i] = np.inf
             if not shut[i] and (not urgent or brings_one(sensitive, members, count, slot, wanted, distinct, seats)):
                 distance[i] = cost[i] + (cost[i] - loss) * log2[count]
-        best = np.argmin(distance) if len(distance) else -1
+        best = int(np.argmin(distance)) if len(distance) else -1
         if best < 0 or distance[best] == np.inf:
             return members[:0], loss
         if cost[best] > loss:  # nothing more fits in: of the nearest rows, the one that opens the way for most others
             best_score = np.inf
             for _ in range(tries):
-                nearest = np.argmin(distance)
+                nearest = int(np.argmin(distance))
                 if distance[nearest] == np.inf:
                     break
                 crowd = 0
