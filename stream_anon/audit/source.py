@@ -33,6 +33,8 @@ def read_source(path: Path, environment: Mapping[str, str]) -> Any:
         if unset:
             raise PolicyError(unset)
         return yaml.constructor.construct_document(root)
+    except FileNotFoundError:
+        raise PolicyError([Diagnostic("missing-file", "there is no such file", str(path))]) from None
     except OSError:
         raise refusal(path, "missing-file", "the policy cannot be read") from None
     except (YAMLError, UnicodeDecodeError):

@@ -175,7 +175,7 @@ def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
         worth = f"at least {worst.distinct} values, worth {worst.effective:.2f}; largest share {worst.share:.2f}"
         yield f"{name}: {worth}{far}", ""
     if result.loss is not None:
-        yield f"information lost: {result.loss:.4f}", ""
+        yield f"information lost: {result.loss:.4f} of what is published", ""
     if result.raw is not None:
         yield (
             f"raw: {result.raw.raw_rows:,} rows; {result.raw.matched:,} of {result.records:,} records are each made of "

@@ -60,7 +60,8 @@ def _parts(result: AuditResult) -> Iterator[Part]:
         return
     yield size_chart(result.people, k)
     before = result.raw.chance if result.raw else None
-    yield risk_chart(_risk(before) if before else None, _risk(result.chance), k)
+    alike = " Among the people of one group; groups that look the same would lower it."
+    yield risk_chart(_risk(before) if before else None, _risk(result.chance), k, alike)
     if result.losses and result.loss is not None:
         yield loss_chart(result.losses, result.loss)
     if result.sensitive:

@@ -119,12 +119,12 @@ def parts_of(result: Result) -> Iterator[Part]:
         yield _delays(result.delay)
 
 
-def risk_chart(before: Risk | None, after: Risk, k: int) -> Pairs | Bars:
-    """The risk against 1/k, beside that of the records as they came where it is known."""
+def risk_chart(before: Risk | None, after: Risk, k: int, alike: str = "") -> Pairs | Bars:
+    """The risk against 1/k, beside that of the records as they came where known; `alike` says among whom."""
     title = "Re-identification risk"
     caption = (
         f"The chance to pick the right record of a person whose quasi-identifiers one knows. Wanted: at most 1/k = "
-        f"{percent(1 / k)}."
+        f"{percent(1 / k)}.{alike}"
     )
     names = {"highest": "highest", "mean": "average", "above": "records above 1/k"}
     if before is None:
