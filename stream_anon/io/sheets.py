@@ -118,26 +118,39 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict | bool) else value
 
 
+UNTOLD = 50_000
+"""Records that wait for one that tells the type of each column; a column without any value by then has none."""
+
+
 class ParquetSheet:
-    """Columns with the types of the first groups; intervals and sets are lists."""
+    """Columns with the types of the first values; intervals and sets are lists."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._writer: Any = None
+        self._waiting: list[Any] = []
 
     def write(self, groups: Sequence[Group]) -> None:
-        """Write the records of some groups as one row group."""
+        """Write the records of some groups as one row group, with those that waited for their types."""
+        self._waiting += [msgspec.to_builtins(record) for group in groups for record in group.records()]
+        self._write(whole=len(self._waiting) >= UNTOLD)
+
+    def _write(self, whole: bool) -> None:
         pa = arrow()
-        records = [msgspec.to_builtins(record) for group in groups for record in group.records()]
         try:
-            table = pa.Table.from_pylist(records, schema=None if self._writer is None else self._writer.schema)
+            table = pa.Table.from_pylist(self._waiting, schema=None if self._writer is None else self._writer.schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise TableError("a column has values of different types: Parquet cannot hold it, CSV can") from None
         if self._writer is None:
+            if not whole and any(map(pa.types.is_null, table.schema.types)):
+                return
             self._writer = pa.parquet.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)
+        self._waiting = []
 
     def close(self) -> None:
-        """Write the end of the file."""
+        """Write what is left, and the end of the file."""
+        if self._waiting:
+            self._write(whole=True)
         if self._writer is not None:
             self._writer.close()
