@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from stream_anon.audit.chance import Chance, Chances
 from stream_anon.audit.findings import Findings
 from stream_anon.audit.matching import largest
 from stream_anon.audit.models import SLACK, Counts, Guarding, KAnonymity
@@ -20,7 +21,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class Compared:
-    """What the comparison came to. `determined` groups can have been made of one set of raw rows only."""
+    """What the comparison came to. `determined` groups can have been made of one set of raw rows only.
+
+    `chance` is that to tell whose a raw row is, from its exact quasi-identifiers.
+    """
 
     raw_rows: int = 0
     covered: int = 0
@@ -29,12 +33,13 @@ class Compared:
     fewest_people: int = 0
     largest_breach: float | None = None
     longest_delay: float | None = None
+    chance: Chance | None = None
 
 
 def compare(rows: Rows, labels: Mapping[int, Label], original: Original, rules: Rules, findings: Findings) -> Compared:
     """Compare all published rows, sorted by group, with the raw table."""
     kinds = list(original.kinds(rows, labels))
-    found = Compared(raw_rows=len(original))
+    found = Compared(raw_rows=len(original), chance=_chance_before(original, rules))
     found.covered = sum(kind.number for kind, _ in kinds if len(kind.candidates))
     matched, lacking = match(kinds, len(rows), len(original))
     found.matched = int((matched >= 0).sum())
@@ -46,6 +51,13 @@ def compare(rows: Rows, labels: Mapping[int, Label], original: Original, rules: 
     for group, members in groups.items():
         _judge(group, members, rows, original, rules, findings, found)
     return found
+
+
+def _chance_before(original: Original, rules: Rules) -> Chance:
+    people, rows = original.alike()
+    chances = Chances(rules.k)
+    chances.add(people, rows)
+    return chances.all()
 
 
 def _judge(
@@ -69,7 +81,7 @@ def _judge(
         people = largest([kind.number for kind, _ in members], choices)
     if people < declared or (sure and people != declared):
         findings.note("people", [group])
-    if people < rules.k:
+    if people < rules.k <= min(declared, number):  # fewer by their own account were noted before
         findings.note("k_anonymity", [group])
     found.fewest_people = min(found.fewest_people or people, people)
     if sure:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from stream_anon.audit.against import Compared, compare
+from stream_anon.audit.checks import checks
 from stream_anon.audit.chunks import Chunk
 from stream_anon.audit.files import read_chunks
 from stream_anon.audit.findings import Findings
@@ -43,11 +44,13 @@ class Auditor:
         self._all: list[Rows] = []
         self._repeats = repeats
         self._open = self._repeated = 0
+        self._topic = False
 
     def add(self, chunk: Chunk) -> None:
         """Take more records."""
         if not len(chunk):
             return
+        self._topic |= chunk.times is not None
         rows = self._numbers.rows(chunk)
         if self._live:
             again = self._closed.contains(rows["group"])
@@ -79,7 +82,7 @@ class Auditor:
             if len(rows):
                 self._settle(rows)
         compared = self._compare()
-        seen, numbers, rules = self._judge.seen, self._numbers, self._rules
+        seen, numbers, rules, findings = self._judge.seen, self._numbers, self._rules, self._findings.all()
         classes, smallest = self._judge.classes()
         loss, counted = numbers.losses.tolist()
         measures = {
@@ -101,8 +104,12 @@ class Auditor:
             fewest_people=seen.fewest_people,
             required_people=rules.k if rules else None,
             smallest_class=smallest,
+            max_delay=rules.max_delay if rules else None,
             loss=round(loss / counted, 6) if counted else None,
+            losses=numbers.loss_per_attribute(),
             sizes=dict(sorted(seen.sizes.items())),
+            people=dict(sorted(seen.people.items())),
+            chance=self._judge.chances.all(),
             sensitive=measures,
             versions=dict(numbers.policies),
             repeated=self._repeated,
@@ -110,7 +117,8 @@ class Auditor:
             undecided=0 if compared and compared.determined == seen.groups else seen.undecided,
             notes=self._notes(compared),
             raw=compared,
-            findings=tuple(self._findings.all()),
+            checks=checks(rules, compared is not None, self._topic, findings),
+            findings=tuple(findings),
         )
 
     def _compare(self) -> Compared | None:
@@ -124,6 +132,8 @@ class Auditor:
     def _notes(self, compared: Compared | None) -> tuple[str, ...]:
         """What this audit could not judge."""
         rules = self._rules
+        if not self._judge.seen.records:
+            return ("there are no records: nothing was judged",)
         if rules is None:
             return ("without a policy only what the records say of themselves was judged",)
         found = [f"not judged: {what}" for what in rules.unjudged]

@@ -51,6 +51,17 @@ class Finding:
     groups: tuple[str, ...]
     columns: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """The finding in words.
+
+        >>> str(Finding("loss", "not what it says", 12, ("00000000000000ff",), ("zip",)))
+        'loss (zip): not what it says; 12 found: 00000000000000ff, ...'
+        """
+        where = f" ({', '.join(self.columns)})" if self.columns else ""
+        groups = f": {', '.join(self.groups)}" if self.groups else ""
+        more = ", ..." if self.count > len(self.groups) > 0 else ""
+        return f"{self.code}{where}: {self.meaning}; {self.count:,} found{groups}{more}"
+
 
 @dataclass(slots=True)
 class _Noted:

@@ -6,6 +6,7 @@ parts together are the record; a record of another shape is left to the slower r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from stream_anon.audit.chunks import ENVELOPE, FACTS, MOST, Chunk, Coded, Ints, 
 from stream_anon.audit.policy import Rules
 from stream_anon.audit.structures import Form, Kinds, label_kinds, own_kinds
 
+_NUMBER = re.compile(rb"0|[1-9][0-9]{0,9}")
 _ENVELOPE, _ROW = f',"{ENVELOPE}":{{'.encode(), b',"row":'
 
 
@@ -35,27 +37,33 @@ class Fragments:
 
     def read(self, lines: Sequence[bytes], times: Ints | None) -> Chunk | None:
         """The chunk of these lines."""
-        found: tuple[dict[bytes, int], ...] = ({}, {}, {}, {})
-        heads, owns, marks, sums = found
-        index = np.empty((4, len(lines)), dtype=np.int64)
-        numbers: list[bytes] = []
-        at_head: list[int] = []
-        at_own: list[int] = []
-        at_mark: list[int] = []
-        at_sum: list[int] = []
+        heads: dict[bytes, int] = {}
+        owns: dict[bytes, int] = {}
+        marks: dict[bytes, int] = {}
+        sums: dict[bytes, int] = {}
+        numbers: dict[bytes, int] = {}
+        at: tuple[list[int], ...] = ([], [], [], [], [])
+        in_heads, in_owns, in_marks, in_sums, in_numbers = (places.append for places in at)
+        last_head = last_mark = last_end = None
+        h = m = s = 0
         for line in lines:
             head, _, rest = line.partition(self._first)
             own, _, tail = rest.rpartition(_ENVELOPE)
             mark, _, back = tail.partition(_ROW)
             number, _, end = back.partition(b",")
-            at_head.append(heads.setdefault(head, len(heads)))
-            at_own.append(owns.setdefault(own, len(owns)))
-            at_mark.append(marks.setdefault(mark, len(marks)))
-            at_sum.append(sums.setdefault(end, len(sums)))
-            numbers.append(number)
-        index[0], index[1], index[2], index[3] = at_head, at_own, at_mark, at_sum
+            if head != last_head:  # neighbours mostly share their group, and comparing costs less than looking up
+                last_head, h = head, heads.setdefault(head, len(heads))
+            if mark != last_mark:
+                last_mark, m = mark, marks.setdefault(mark, len(marks))
+            if end != last_end:
+                last_end, s = end, sums.setdefault(end, len(sums))
+            in_heads(h)
+            in_owns(owns.setdefault(own, len(owns)))
+            in_marks(m)
+            in_sums(s)
+            in_numbers(numbers.setdefault(number, len(numbers)))
         ends = [end.rstrip(b"\r\n") for end in sums]
-        if not b"".join(numbers).isdigit() or not all(numbers) or not all(end.endswith(b"}}") for end in ends):
+        if not all(map(_NUMBER.fullmatch, numbers)) or not all(end.endswith(b"}}") for end in ends):
             return None
         begin = b"{" + self._first[1:]
         columns = (
@@ -64,12 +72,12 @@ class Fragments:
             self._mark.columns([b"{" + mark + b"}" for mark in marks]),
             self._sums.columns([b"{" + end[:-1] for end in ends]),
         )
-        return self._chunk(columns, index, numbers, times)
+        row = np.array(list(map(int, numbers)), dtype=np.int64)[at[4]]
+        return self._chunk(columns, np.array(at[:4]), row, times)
 
     def _chunk(
-        self, columns: Sequence[list[list[Any]] | None], index: Ints, numbers: list[bytes], times: Ints | None
+        self, columns: Sequence[list[list[Any]] | None], index: Ints, row: Ints, times: Ints | None
     ) -> Chunk | None:
-        row = np.array(list(map(int, numbers)), dtype=np.int64)
         labels, own, mark, sums = columns
         if labels is None or own is None or mark is None or sums is None:
             return None

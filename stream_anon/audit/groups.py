@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from stream_anon.audit.chance import Chances
 from stream_anon.audit.findings import Findings
 from stream_anon.audit.models import ByCounts, Counts, Guarding, KAnonymity
 from stream_anon.audit.numbers import Rows
@@ -28,6 +29,7 @@ class Seen:
     fewest_people: int = 0
     undecided: int = 0
     sizes: dict[int, int] = field(default_factory=dict)
+    people: dict[int, int] = field(default_factory=dict)
     fewest_values: dict[str, int] = field(default_factory=dict)
     least_effective: dict[str, float] = field(default_factory=dict)
     largest_share: dict[str, float] = field(default_factory=dict)
@@ -40,7 +42,7 @@ class Judge:
     def __init__(self, rules: Rules | None, findings: Findings) -> None:
         self._rules, self._findings = rules, findings
         self._growing = rules is None or rules.growing
-        self.seen = Seen()
+        self.seen, self.chances = Seen(), Chances(rules.k if rules else 1)
         self._classes: list[npt.NDArray[np.void]] = []
 
     def __call__(self, rows: Rows) -> None:
@@ -53,8 +55,10 @@ class Judge:
         self.seen.records += len(rows)
         self.seen.fewest_rows = min(self.seen.fewest_rows or int(number.min()), int(number.min()))
         self.seen.fewest_people = min(self.seen.fewest_people or int(people.min()), int(people.min()))
-        for size, count in zip(*np.unique(number, return_counts=True), strict=True):
-            self.seen.sizes[int(size)] = self.seen.sizes.get(int(size), 0) + int(count)
+        for tally, counted in ((self.seen.sizes, number), (self.seen.people, people)):
+            for size, count in zip(*np.unique(counted, return_counts=True), strict=True):
+                tally[int(size)] = tally.get(int(size), 0) + int(count)
+        self.chances.add(people, number)
         if self._rules is not None:
             self._models(rows, group, number, which, people, self._rules)
             classes = np.zeros(len(group), dtype=[("box", "i8"), ("rows", "u4"), ("people", "u4")])

@@ -22,6 +22,8 @@ Label = tuple[Any, ...]
 _REMEMBERED = 100_000
 """Labels of an attribute kept with what they say."""
 
+_EXACT = 1e-9
+
 _ROUNDED = 0.5e-4 + 1e-7
 """The loss is published with four decimals."""
 
@@ -64,6 +66,8 @@ class Numbers:
         self.labels: dict[int, Label] = {}
         self.policies: Counter[str] = Counter()
         self.losses = np.zeros(2)
+        self._lost = {name: np.zeros(2) for name in self._known}
+        self._records = 0
         sensitive = [(f"s{i}", "i8") for i in range(len(rules.sensitive) if rules else 0)]
         counts = [("row", "u4"), ("size", "u4"), ("people", "u4")]
         self.dtype = np.dtype(
@@ -104,12 +108,16 @@ class Numbers:
     def _generalizations(self, labels: Coded, declared: npt.NDArray[np.float64], rows: Rows, rules: Rules) -> None:
         """Every different combination of labels: are they labels at all, and what do they lose?"""
         least, most = np.zeros(len(labels.entries)), np.zeros(len(labels.entries))
+        times = np.bincount(labels.index, minlength=len(labels.entries))
+        self._records += len(labels.index)
         for (name, weight), column in zip(rules.weights.items(), zip(*labels.entries, strict=True), strict=True):
             known = self._known[name]
             known.make_room()
             number = np.fromiter(map(known.__getitem__, column), np.int64, len(column))
-            least += weight * np.array(known.least)[number]
-            most += weight * np.array(known.most)[number]
+            bounds = np.array([known.least, known.most])[:, number]
+            least += weight * bounds[0]
+            most += weight * bounds[1]
+            self._lost[name] += bounds @ times
             for wrong, code in known.faults.items():
                 entries = np.flatnonzero(number == wrong)
                 self._findings.note(code, np.unique(rows["group"][np.isin(labels.index, entries)]), column=name)
@@ -121,6 +129,11 @@ class Numbers:
         right = (declared >= least - _ROUNDED) & (declared <= most + _ROUNDED)
         self._findings.note("loss", np.unique(rows["group"][~right]))
         self.losses += declared[right].sum(), right.sum()
+
+    def loss_per_attribute(self) -> dict[str, float]:
+        """What each attribute lost on average; those whose labels do not tell it exactly are left out."""
+        found = {name: lost / self._records for name, lost in self._lost.items() if self._records}
+        return {name: round(float(low), 6) for name, (low, high) in found.items() if high - low < _EXACT}
 
     def _values(self, own: Coded, rows: Rows, rules: Rules) -> None:
         """Sensitive values as codes, insensitive ones as one hash."""

@@ -140,6 +140,13 @@ class Original:
             candidates = candidates[scale.covers(label, self.places[name][candidates])]
         return candidates
 
+    def alike(self) -> tuple[Ints, Ints]:
+        """How many people, and how many rows, share each combination of exact quasi-identifiers."""
+        points = np.stack([self.places[name] for name in self._rules.quasi], axis=1)
+        _, which = np.unique(points, axis=0, return_inverse=True, equal_nan=True)
+        people = np.unique(np.stack([which.ravel(), self.subject], axis=1), axis=0)
+        return np.bincount(people[:, 0]), np.bincount(which.ravel())
+
     def span(self, name: str, code: int) -> tuple[int, int]:
         """The leaves that a published value of an attribute with a tree stands for."""
         return self._spans[name].get(code, (0, -1))

@@ -10,17 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from stream_anon.audit.calendars import CalendarScale
 from stream_anon.audit.models import AlphaK, Guarding, KAnonymity, LCAnonymity, LDiversity, Model, TCloseness
 from stream_anon.audit.scales import Absent, IntervalScale, PrefixScale, Scale, SetScale
+from stream_anon.audit.source import read_source, refusal
 from stream_anon.audit.trees import TreeScale, flat, from_csv, inline
 from stream_anon.audit.values import SensitiveColumn
-from stream_anon.errors import Diagnostic, PolicyError
 
-_VARIABLE = re.compile(r"\$\{(?P<name>\w+)(:-(?P<default>[^}]*))?\}")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 
@@ -69,31 +65,11 @@ class Rules:
 
 def read_rules(path: Path) -> Rules:
     """Read a policy. Raises PolicyError for what the auditor cannot understand: it never guesses."""
+    data = read_source(path, os.environ)
     try:
-        data = YAML(typ="safe", pure=True).load(path.read_text("utf-8-sig"))
-    except OSError:
-        raise _refusal(path, "missing-file", "the policy cannot be read") from None
-    except (YAMLError, UnicodeDecodeError):
-        raise _refusal(path, "not-yaml", "the policy is not valid YAML") from None
-    try:
-        return _rules(_resolved(data), path.parent)
+        return _rules(data, path.parent)
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise _refusal(path, "not-understood", "the auditor does not understand this policy") from None
-
-
-def _refusal(path: Path, code: str, message: str) -> PolicyError:
-    return PolicyError([Diagnostic(code, message, str(path), hint=f"stream-anon check {path} tells more")])
-
-
-def _resolved(value: Any) -> Any:
-    """The same data with `${NAME}` and `${NAME:-default}` taken from the environment; what is unset becomes empty."""
-    if isinstance(value, Mapping):
-        return {key: _resolved(below) for key, below in value.items()}
-    if isinstance(value, list):
-        return [_resolved(below) for below in value]
-    if isinstance(value, str) and "${" in value:
-        return _VARIABLE.sub(lambda match: os.environ.get(match["name"]) or match["default"] or "", value)
-    return value
+        raise refusal(path, "not-understood", "the auditor does not understand this policy") from None
 
 
 def _rules(data: dict[str, Any], folder: Path) -> Rules:
@@ -243,5 +219,5 @@ def _table(path: Path) -> dict[str, list[str]]:
     try:
         lines = list(csv.reader(path.read_text("utf-8-sig").splitlines(), delimiter=";"))
     except (OSError, UnicodeDecodeError, csv.Error):
-        raise _refusal(path, "missing-file", "a table of the policy cannot be read") from None
+        raise refusal(path, "missing-file", "a table of the policy cannot be read") from None
     return {line[0]: line[1:] for line in lines[1:] if line}

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from stream_anon.audit.against import Compared
+from stream_anon.audit.chance import Chance
+from stream_anon.audit.checks import Check
 from stream_anon.audit.findings import Finding
 
 
@@ -29,7 +31,8 @@ class AuditResult:
 
     `open` records were waiting for the rest of their group when the audit of a topic ended. `undecided` groups have
     more rows than people, so that a model that counts people's values could only be judged in their favour.
-    `sizes` maps a group's number of records to how many groups have it.
+    `sizes` maps a group's number of records to how many groups have it, `people` does so for its people. `losses` are
+    of those attributes whose labels tell it. `chance` is that to tell whose a record is, within its group.
     """
 
     source: str
@@ -41,8 +44,12 @@ class AuditResult:
     fewest_people: int
     required_people: int | None
     smallest_class: int
+    max_delay: float | None
     loss: float | None
+    losses: dict[str, float]
     sizes: dict[int, int]
+    people: dict[int, int]
+    chance: Chance
     sensitive: dict[str, SensitiveMeasure]
     versions: dict[str, int]
     repeated: int
@@ -50,6 +57,7 @@ class AuditResult:
     undecided: int
     notes: tuple[str, ...]
     raw: Compared | None
+    checks: tuple[Check, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -59,4 +67,5 @@ class AuditResult:
 
     def as_data(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return {"passed": self.passed, **asdict(self)}
+        told = [{"promise": c.promise, "kept": c.kept, "codes": c.codes, "attribute": c.attribute} for c in self.checks]
+        return {"passed": self.passed, **asdict(self), "checks": told}

@@ -36,6 +36,7 @@ from stream_anon.errors import PolicyError, StreamAnonError
 app = typer.Typer(
     name="stream-anon",
     no_args_is_help=True,
+    suggest_commands=False,  # click does
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 import time
@@ -22,7 +21,7 @@ from stream_anon.cli import output
 from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready
-from stream_anon.cli.results import result_of
+from stream_anon.cli.results import audit_of, result_of, whole
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.sheets import new_file, refuse_to_overwrite, sheet_for
 from stream_anon.io.tables import kind_of, read_parts
@@ -97,7 +96,7 @@ def anonymize(
     if as_json:
         output.print_json(run.summary() | measured | {"output": str(out)})
         return
-    for line in _lines(run.summary() | measured, out, loaded.source.file):
+    for line in _lines(run.summary() | measured, data, out, loaded.source.file):
         output.say(line)
 
 
@@ -179,7 +178,7 @@ def peak_mb() -> float:
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
-def _lines(found: dict[str, Any], out: Path, policy: str) -> Iterator[str]:
+def _lines(found: dict[str, Any], data: Path, out: Path, policy: str) -> Iterator[str]:
     rejected = sum(found["rejected"].values())
     codes = ", ".join(f"{count:,} {code}" for code, count in sorted(found["rejected"].items()))
     yield (
@@ -188,12 +187,12 @@ def _lines(found: dict[str, Any], out: Path, policy: str) -> Iterator[str]:
     )
     if found["published"]:
         losses = ", ".join(f"{name} {loss:.3f}" for name, loss in found["loss_per_attribute"].items())
-        yield f"information lost: {found['loss']:.4f} ({losses})"
+        yield f"information lost: {found['loss']:.4f}{whole(found['suppressed'])} ({losses})"
         yield f"smallest class: {found['smallest_class_people']:,} people, required {found['required_people']:,}"
     for name, loss in found["loss_of_sensitive"].items():
         yield f"lost by raising {name}: {loss:.3f}"
     yield f"{found['seconds']:.1f} s ({found['cpu_seconds']:.1f} s CPU), {found['peak_mb']:,.0f} MB"
     if rejected:
-        yield f"next: find out why rows were rejected: stream-anon check {policy} --data SAMPLE"
+        yield f"next: find out why rows were rejected: stream-anon check {policy} --data {data}"
     else:
-        yield f"next: look at {json.dumps(str(out))}"
+        yield f"next: {audit_of(out, policy, data)}"

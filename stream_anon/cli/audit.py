@@ -11,13 +11,16 @@ from typing import Annotated, Any
 import typer
 
 from stream_anon.audit.auditor import Auditor, audit_chunks, audit_file
-from stream_anon.audit.findings import Finding, Findings
+from stream_anon.audit.findings import Findings
 from stream_anon.audit.original import Original, read_original
 from stream_anon.audit.policy import Rules, read_rules
 from stream_anon.audit.result import AuditResult
 from stream_anon.cli import output
+from stream_anon.cli.audit_page import page
 from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.kafka_part import need_kafka_python
+from stream_anon.io.sheets import new_file, refuse_to_overwrite
+from stream_anon.report import render
 
 FAILED = 4
 TOPIC = "kafka:"
@@ -50,6 +53,8 @@ def audit(
     isolation: Annotated[
         Isolation, typer.Option("--isolation", help="read_uncommitted: as most clients see the topic.")
     ] = Isolation.COMMITTED,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page about the result.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the page if it is there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """Prove from the published records alone that the promise was kept. Ends with 4 if it was not.
@@ -61,7 +66,7 @@ def audit(
 
         stream-anon audit out.jsonl -p policy.yaml
 
-        stream-anon audit out.csv -p policy.yaml --raw patients.csv --json
+        stream-anon audit out.csv -p policy.yaml --raw patients.csv --html audit.html
 
         stream-anon audit kafka:anonymous -p policy.yaml --follow --isolation read_uncommitted
     """
@@ -70,17 +75,25 @@ def audit(
         raise typer.BadParameter("the raw records are compared under a policy: say -p", param_hint="--raw")
     if follow and not out.startswith(TOPIC):
         raise typer.BadParameter("only a topic can be followed: kafka:TOPIC", param_hint="--follow")
+    if html is not None:
+        refuse_to_overwrite(html, force)
     stopped = None
     if not out.startswith(TOPIC):
         result = audit_file(Path(out), rules, _raw(raw, rules, bootstrap))
     else:
         result, stopped = _topic(out, rules, _raw(raw, rules, bootstrap), follow, idle, bootstrap, isolation)
+    step = next_step(result, policy, raw)
+    if html is not None:
+        with new_file(html, force) as file:
+            file.write(render(page(result, step)).encode())
     if as_json:
         output.print_json(result.as_data())
     else:
         for line, style in lines(result):
             output.say(line, style)
-        output.say(next_step(result, policy, raw is not None))
+        if html is not None:
+            output.say(f"wrote {html}")
+        output.say(step)
     if not result.passed:
         raise typer.Exit(FAILED)
     if stopped is not None:
@@ -143,7 +156,7 @@ def _topic(
                 auditor.add(reader.chunk(messages))
                 for finding in findings.all():
                     if finding.code not in told:
-                        output.say(_told(finding), style="bold red")
+                        output.say(f"FAIL  {finding}", style="bold red")
                         told.add(finding.code)
         return auditor.result(given), interrupt
     finally:
@@ -152,7 +165,8 @@ def _topic(
 
 def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
     """The result in words, each line with its style."""
-    yield f"{result.records:,} records in {result.groups:,} groups, {result.classes:,} classes", ""
+    classes = f", {result.classes:,} different" if result.policy else ""
+    yield f"{result.records:,} records in {result.groups:,} groups{classes}", ""
     if result.groups:
         need = f", required {result.required_people:,}" if result.required_people else ""
         yield f"smallest group: {result.fewest_people:,} people, {result.fewest_rows:,} records{need}", ""
@@ -161,7 +175,7 @@ def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
         worth = f"at least {worst.distinct} values, worth {worst.effective:.2f}; largest share {worst.share:.2f}"
         yield f"{name}: {worth}{far}", ""
     if result.loss is not None:
-        yield f"information lost: {result.loss:.4f}", ""
+        yield f"information lost: {result.loss:.4f} of what is published", ""
     if result.raw is not None:
         yield (
             f"raw: {result.raw.raw_rows:,} rows; {result.raw.matched:,} of {result.records:,} records are each made of "
@@ -177,25 +191,18 @@ def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
     for note in result.notes:
         yield note, "yellow"
     for finding in result.findings:
-        yield _told(finding), "bold red"
+        yield f"FAIL  {finding}", "bold red"
     yield ("passed: nothing was found", "bold green") if result.passed else ("FAILED", "bold red")
 
 
-def _told(finding: Finding) -> str:
-    where = f" ({', '.join(finding.columns)})" if finding.columns else ""
-    groups = f": {', '.join(finding.groups)}" if finding.groups else ""
-    more = ", ..." if finding.count > len(finding.groups) > 0 else ""
-    return f"FAIL  {finding.code}{where}: {finding.meaning}; {finding.count:,} found{groups}{more}"
-
-
-def next_step(result: AuditResult, policy: Path | None, compared: bool) -> str:
+def next_step(result: AuditResult, policy: Path | None, raw: str | None) -> str:
     """What to do now."""
     if not result.passed:
         return "next: withdraw what was published, and look the findings up in docs/audit.md"
     if policy is None:
         return "next: say -p POLICY to judge the groups by their policy"
-    if not compared:
+    if raw is None:
         return "next: say --raw ORIGINAL to count people and match rows"
-    if result.source.startswith(TOPIC):
+    if result.source.startswith(TOPIC) or raw.startswith(TOPIC):
         return "next: nothing is left to prove; --follow goes on watching"
-    return f"next: stream-anon attack {result.source} --raw ORIGINAL -p {policy}"
+    return f"next: stream-anon attack {result.source} --raw {raw} -p {policy}"

@@ -87,7 +87,8 @@ def _source_line(diagnostic: Diagnostic) -> str:
     except (OSError, ValueError):
         return ""
     line = lines[diagnostic.line - 1] if diagnostic.line <= len(lines) else ""
-    return "" if _SECRET.search(line) else "".join(c if c.isprintable() or c == "\t" else "·" for c in line)
+    hidden = _SECRET.search(line) or line.lstrip().startswith("#")  # a comment is not what is wrong
+    return "" if hidden else "".join(c if c.isprintable() or c == "\t" else "·" for c in line)
 
 
 def _one_line(message: str) -> str:

@@ -17,6 +17,7 @@ from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
+from stream_anon.cli.results import whole
 from stream_anon.core.decode import Reject, Rejection
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.csv_lines import CsvLines
@@ -29,9 +30,14 @@ class OutputError(StreamAnonError):
     """An output that was asked for cannot be written."""
 
 
+TOLD = 20
+"""Refused lines that are told in words: enough to see what is wrong; a whole file of them would hide it."""
+
+
 class DeadLetters:
     """Tells of refused lines, one line each: as JSON into a file, or in words (as JSON on request) on stderr.
 
+    In words only the first `TOLD` are told.
     `place` says where the record of a number stands, if not on the line of that number.
     """
 
@@ -41,9 +47,13 @@ class DeadLetters:
         self._file = file
         self._as_json = as_json or file is not None
         self._place = place or (lambda number: {"line": number})
+        self._count = 0
 
     def __call__(self, rejections: Sequence[Rejection]) -> None:
         """Write and flush."""
+        before, self._count = self._count, self._count + len(rejections)
+        if not self._as_json:
+            rejections = rejections[: max(TOLD - before, 0)]
         told = "".join([f"{self._letter(rejection)}\n" for rejection in rejections])
         if self._file is None:
             sys.stderr.write(told)
@@ -51,6 +61,8 @@ class DeadLetters:
         else:
             self._file.write(told.encode())
             self._file.flush()
+        if not self._as_json and before <= TOLD < self._count:
+            output.say("more are rejected; from here on they are only counted: --dead-letters FILE tells all of them")
 
     def _letter(self, rejection: Rejection) -> str:
         place = self._place(rejection.index)
@@ -159,7 +171,7 @@ def _summary(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> Iter
     if tally.published:
         bound = "" if pipeline.bound is None else f", bound {pipeline.bound:g} s"
         losses = ", ".join(f"{name} {loss:.3f}" for name, loss in tally.losses.items())
-        yield f"information lost: {tally.loss:.3f} ({losses})"
+        yield f"information lost: {tally.loss:.3f}{whole(tally.suppressed)} ({losses})"
         yield f"delay: {tally.delays.mean:.2f} s on average, {tally.delays.max:.2f} s at most{bound}"
     if pipeline.late:
         yield f"late: {pipeline.late:,} records were out after the bound; the reader or this machine was too slow"
@@ -177,9 +189,12 @@ def _next_step(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> st
     if tally.rejected:
         there = f"see {dead_letters}, then" if dead_letters else "find out why lines were rejected:"
         return f"{there} stream-anon check {policy} --data SAMPLE"
+    if pipeline.late:
+        clock = f"stream-anon replay RECORDS -p {policy} --rate N -o OUT"
+        return f"let records come more slowly, or, for a file, on a clock of its own: {clock}"
     if tally.suppressed:
         return f"a longer stream.max_delay or a smaller k in {policy} suppresses less"
-    return f"a longer stream.max_delay in {policy} loses less, a shorter one is quicker"
+    return f"stream-anon audit PUBLISHED -p {policy} --raw RECORDS"
 
 
 def _count(number: int, word: str) -> str:

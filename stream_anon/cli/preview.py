@@ -134,7 +134,10 @@ def _next_step(result: Result, schema: Schema, data: Path, policy: Path, rate: f
     within = min((delay.time or float("inf")) * rate, delay.records or float("inf"), max(result.records, 1))
     short = within < FEW * result.k
     if not result.published or result.suppressed / max(result.records, 1) > MUCH_SUPPRESSED:
-        return f"too much is suppressed: a longer stream.max_delay, a smaller k or a milder model in {policy}"
+        return (
+            f"too much is suppressed: a longer stream.max_delay, a smaller k or a milder model in {policy}, or see "
+            f"what each choice costs: stream-anon compare {data} -p {policy}"
+        )
     if result.loss > HIGH_LOSS and short:
         return (
             f"the loss is high, for only {within:,.0f} records meet within the bound: a longer stream.max_delay in "

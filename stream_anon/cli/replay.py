@@ -17,6 +17,7 @@ from stream_anon.cli.pipe import DeadLetters
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready, make_ready
 from stream_anon.cli.replay_ends import Recording, recording, target, topic_in
+from stream_anon.cli.results import audit_of, whole
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.resume import resumed_file
@@ -101,7 +102,7 @@ def replay(
             else:
                 batch = Anonymization(schema, algorithm, options, seed)
                 found = _divide(batch, source, letters, goal.sheet, bar, yes)
-    _tell(found, out, algorithm, as_json)
+    _tell(found, data, out, policy, algorithm, as_json)
 
 
 def _divide(
@@ -115,7 +116,7 @@ def _divide(
     return batch.summary()
 
 
-def _tell(found: dict[str, Any], out: str, algorithm: str | None, as_json: bool) -> None:
+def _tell(found: dict[str, Any], data: str, out: str, policy: Path, algorithm: str | None, as_json: bool) -> None:
     if as_json:
         output.print_json(found | {"output": out})
         return
@@ -123,11 +124,11 @@ def _tell(found: dict[str, Any], out: str, algorithm: str | None, as_json: bool)
     rejected = sum(found["rejected"].values())
     output.say(
         f"{seen:,} records in: {found['published']:,} published, {found['suppressed']:,} suppressed, "
-        f"{rejected:,} rejected; information lost: {found['loss']:.4f}"
+        f"{rejected:,} rejected; information lost: {found['loss']:.4f}{whole(found['suppressed'])}"
     )
     if algorithm is None:
         output.say(f"delay: {found['delay_mean']:.2f} s on average, {found['delay_max']:.2f} s at most")
-    output.say(f"next: look at {out}")
+    output.say(f"next: {audit_of(out, policy, data)}")
 
 
 def _check(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
@@ -76,7 +78,7 @@ def lines_of(result: Result) -> Iterator[Text]:
     )
     if not result.published:
         return
-    yield Text(f"information lost: {result.loss:.1%}", style="bold")
+    yield Text(f"information lost: {result.loss:.1%}{whole(result.suppressed)}", style="bold")
     width = max(map(len, result.losses))
     for name, loss in result.losses.items():
         full = round(loss * _BAR)
@@ -94,6 +96,17 @@ def lines_of(result: Result) -> Iterator[Text]:
     if result.delay is not None:
         delay = result.delay
         yield Text(f"delay: {delay.mean:.3g} s on average, {delay.longest:.3g} s at most; bound {delay.bound:.3g} s")
+
+
+def whole(suppressed: int) -> str:
+    """What a loss over all records says of those that were not published."""
+    return ", suppressed records counted as lost whole" if suppressed else ""
+
+
+def audit_of(out: Path | str, policy: Path | str, data: Path | str) -> str:
+    """The command that audits what was published."""
+    published, judged, raw = (shlex.quote(str(path)) for path in (out, policy, data))
+    return f"stream-anon audit {published} -p {judged} --raw {raw}"
 
 
 def _middle(sizes: dict[int, int] | Any) -> int:

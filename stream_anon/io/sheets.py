@@ -54,7 +54,9 @@ def new_file(path: Path, overwrite: bool = False) -> Iterator[IO[bytes]]:
 
 
 def refuse_to_overwrite(path: Path, overwrite: bool = False) -> None:
-    """Raise TableError if the file is there and may not be replaced."""
+    """Raise TableError if the file is there and may not be replaced, or has no folder to be written into."""
+    if not path.parent.is_dir():
+        raise TableError(f"{path}: cannot be written: there is no folder {path.parent}")
     if path.exists() and not overwrite:
         raise TableError(f"{path}: is there already; name another file, or say --force")
 

@@ -112,34 +112,48 @@ def parts_of(result: Result) -> Iterator[Part]:
     """The charts; none if nothing was published."""
     if not result.published:
         return
-    before, after = result.before, result.after
-    yield Pairs(
-        "Re-identification risk",
-        f"The chance to pick the right record of a person whose quasi-identifiers one knows. Wanted: at most 1/k = "
-        f"{percent(1 / result.k)}.",
-        (
-            Pair("highest", before.highest, after.highest),
-            Pair("average", before.mean, after.mean),
-            Pair("records above 1/k", before.above, after.above),
-        ),
-        Mark(1 / result.k, f"1/k = {percent(1 / result.k)}"),
-    )
-    worst = sorted(result.losses.items(), key=lambda item: -item[1])
-    yield Bars(
-        "Information lost per attribute",
-        f"{percent(0)} is published as it came, {percent(1)} tells nothing more. All in all: {percent(result.loss)}.",
-        tuple(Bar(name, share, percent(share)) for name, share in worst),
-    )
-    yield Histogram(
-        "Group sizes",
-        f"People per group in {sum(result.sizes.values()):,} groups; none may be smaller than k.",
-        "people in a group",
-        "groups",
-        size_bins(result.sizes, result.k),
-        Mark(result.k - 0.5, f"k = {result.k:,}"),
-    )
+    yield risk_chart(result.before, result.after, result.k)
+    yield loss_chart(result.losses, result.loss)
+    yield size_chart(result.sizes, result.k)
     if result.delay is not None:
         yield _delays(result.delay)
+
+
+def risk_chart(before: Risk | None, after: Risk, k: int, alike: str = "") -> Pairs | Bars:
+    """The risk against 1/k, beside that of the records as they came where known; `alike` says among whom."""
+    title = "Re-identification risk"
+    caption = (
+        f"The chance to pick the right record of a person whose quasi-identifiers one knows. Wanted: at most 1/k = "
+        f"{percent(1 / k)}.{alike}"
+    )
+    names = {"highest": "highest", "mean": "average", "above": "records above 1/k"}
+    if before is None:
+        shares = [(label, getattr(after, name)) for name, label in names.items()]
+        return Bars(title, caption, tuple(Bar(label, share, percent(share)) for label, share in shares))
+    pairs = tuple(Pair(label, getattr(before, name), getattr(after, name)) for name, label in names.items())
+    return Pairs(title, caption, pairs, Mark(1 / k, f"1/k = {percent(1 / k)}"))
+
+
+def loss_chart(losses: Mapping[str, float], loss: float) -> Bars:
+    """What each attribute lost, the worst first."""
+    worst = sorted(losses.items(), key=lambda item: -item[1])
+    return Bars(
+        "Information lost per attribute",
+        f"{percent(0)} is published as it came, {percent(1)} tells nothing more. All in all: {percent(loss)}.",
+        tuple(Bar(name, share, percent(share)) for name, share in worst),
+    )
+
+
+def size_chart(sizes: Mapping[int, int], k: int) -> Histogram:
+    """How many groups have how many people, against k."""
+    return Histogram(
+        "Group sizes",
+        f"People per group in {sum(sizes.values()):,} groups; none may be smaller than k.",
+        "people in a group",
+        "groups",
+        size_bins(sizes, k),
+        Mark(k - 0.5, f"k = {k:,}"),
+    )
 
 
 def _delays(delay: Delay) -> Histogram:

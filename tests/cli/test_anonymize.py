@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -205,3 +206,16 @@ def test_report(place: Path) -> None:
     assert "birth_year" in page
     assert "<script" not in page
     assert "http" not in page
+
+
+def test_a_folder_that_is_not_there_is_told_before_the_work(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(place, "anonymize", "data.jsonl", "nowhere/out.csv") == 1
+    folder = place / "nowhere"
+    assert capsys.readouterr().err == f"error: {folder / 'out.csv'}: cannot be written: there is no folder {folder}\n"
+
+
+def test_the_next_step_is_the_audit(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(place, "anonymize", "data.jsonl", "an out.jsonl", "--algorithm", "mondrian") == 0
+    *_, step = capsys.readouterr().err.splitlines()
+    assert step.startswith("next: stream-anon audit '")
+    assert run(shlex.split(step)[2:]) == 0

@@ -119,3 +119,15 @@ def test_a_line_with_a_secret_is_not_shown(tmp_path: Path, capsys: pytest.Captur
     file.write_text("secret: hunter2\n")
     output.show([Diagnostic("wrong-type", "message", str(file), 1, 9)])
     assert capsys.readouterr().err == f"{file}:1:9: error wrong-type: message\n"
+
+
+def test_a_comment_is_not_shown_as_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text("# Proposed\nversion: 1\n")
+    output.show([Diagnostic("no-kafka", "message", str(file), 1, 1)])
+    assert capsys.readouterr().err == f"{file}:1:1: error no-kafka: message\n"
+
+
+def test_a_misspelt_command_is_guessed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["pip"]) == 2
+    assert capsys.readouterr().err.count("'pipe'") == 1

@@ -152,6 +152,15 @@ def test_refused_lines_in_words_and_a_shorter_limit(start: Start) -> None:
     ]
 
 
+def test_many_refused_lines_do_not_fill_the_terminal(start: Start) -> None:
+    err = start().communicate(b"1\n" * 5_000, PATIENCE)[1].decode().splitlines()
+    told = [line for line in err if not line.startswith("compiling")]
+    assert told[19] == "line 20: rejected: not_object"
+    assert told[20].startswith("more are rejected; from here on they are only counted: --dead-letters FILE")
+    assert len(told) == 23
+    assert told[-1] == "next: no line was a JSON object; if the input is CSV, say --csv"
+
+
 def test_a_reader_that_leaves_ends_it_quietly(start: Start, folder: Path) -> None:
     write_policy(folder, "{max_delay: {records: 50}}")
     process = start("--quiet")

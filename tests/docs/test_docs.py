@@ -32,11 +32,7 @@ def test_a_page_is_true(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for name, content in re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", text, re.DOTALL):
         (tmp_path / name).write_text(content, encoding="utf-8")
-    missing = []
     for command, expected in trials(text):
-        if command.startswith("stream-anon ") and command.split()[1] not in COMMANDS:
-            missing.append(command.split()[1])
-            continue
         shell = f'stream-anon() {{ "$PYTHON" -m stream_anon "$@"; }}\n{{ {command} ; }} 2>&1'
         result = subprocess.run(
             ["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=300,
@@ -45,9 +41,6 @@ def test_a_page_is_true(page: Path, tmp_path: Path) -> None:
         assert result.returncode == 0, result.stdout
         said = re.sub(r"^compiling the kernels.*\n", "", result.stdout, flags=re.MULTILINE)
         assert doctest.OutputChecker().check_output(expected, said, SAME), f"$ {command}\n{said}"
-    if missing:
-        assert not os.environ.get("STREAM_ANON_REQUIRE_ALL"), f"commands that do not exist: {missing}"
-        pytest.skip(f"commands that this version does not have: {', '.join(missing)}")
 
 
 def test_the_pages_are_there() -> None:

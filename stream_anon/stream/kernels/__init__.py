@@ -130,8 +130,9 @@ class Kernels:
             people.add(int(columns.subject[slot]))
             for s, values in enumerate(seen):
                 values.add(int(columns.sensitive[slot, s]))
-            loss = float(cost[best])
-            low, high = np.minimum(low, rows[best]), np.maximum(high, rows[best])
+            if cost[best] > loss:
+                loss = float(cost[best])
+                low, high = np.minimum(low, rows[best]), np.maximum(high, rows[best])
 
     def _grow(
         self,

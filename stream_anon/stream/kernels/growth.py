@@ -275,5 +275,6 @@ def grow_dense_compiled(
         count_new(sensitive, members, count, slot, distinct)
         members[count] = slot
         count += 1
-        loss = cost[best]
-        open_up(facts, values, weight, codes, len(candidates), best, low, high, costs, cost)
+        if cost[best] > loss:
+            loss = cost[best]
+            open_up(facts, values, weight, codes, len(candidates), best, low, high, costs, cost)

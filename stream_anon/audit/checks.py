@@ -1,0 +1,92 @@
+"""What an audit checked, one promise per line, and whether it was kept; what could not be judged is not listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from stream_anon.audit.findings import Finding
+from stream_anon.audit.models import AlphaK, Guarding, KAnonymity, LCAnonymity, LDiversity, Model, TCloseness
+from stream_anon.audit.policy import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A promise, the findings that would break it, and which of them were found."""
+
+    promise: str
+    codes: tuple[str, ...]
+    attribute: str = ""
+    broken: tuple[Finding, ...] = ()
+
+    @property
+    def kept(self) -> bool:
+        """Whether none was found."""
+        return not self.broken
+
+
+_ALWAYS = (
+    Check("every record can be read and tells its group", ("not-readable", "envelope")),
+    Check("every group is complete, each of its records is there once", ("size", "row-twice", "rows", "subjects")),
+)
+_WITH_POLICY = (
+    Check("all records were made under this policy", ("policy",)),
+    Check(
+        "no identifier, no undeclared field, none missing or twice",
+        ("undeclared-field", "identifier-published", "duplicate-field", "missing-field"),
+    ),
+    Check(
+        "quasi-identifiers are generalized along their hierarchies",
+        ("exact-value", "outside-hierarchy", "unknown-value"),
+    ),
+    Check("the records of a group look the same", ("two-generalizations",)),
+    Check("the loss is what was declared", ("loss",)),
+)
+_WITH_RAW = (
+    Check("every record is made of one raw row, no raw row of two records", ("not-in-raw", "more-than-raw")),
+    Check("groups hold as many people as they declare", ("people",)),
+)
+_OF_TOPICS = (Check("keys, headers and times of records tell nothing more", ("key", "header", "timestamp")),)
+
+
+def checks(rules: Rules | None, raw: bool, topic: bool, findings: Sequence[Finding]) -> tuple[Check, ...]:
+    """Every check that was made, the policy's models first."""
+    made = [*(_models(rules, raw) if rules else ()), *_ALWAYS, *(_WITH_POLICY if rules else ())]
+    made += [*(_WITH_RAW if raw else ()), *(_OF_TOPICS if topic else ())]
+    return tuple(
+        Check(check.promise, check.codes, check.attribute, tuple(f for f in findings if _breaks(f, check)))
+        for check in made
+    )
+
+
+def _breaks(finding: Finding, check: Check) -> bool:
+    mine = not check.attribute or not finding.columns or check.attribute in finding.columns
+    return finding.code in check.codes and mine
+
+
+def _models(rules: Rules, raw: bool) -> Iterator[Check]:
+    """One check for each kind of model and attribute, whose findings cannot be told apart."""
+    wanted: dict[tuple[str, str], list[str]] = {}
+    for model in rules.models:
+        if raw or not isinstance(model, Guarding):
+            wanted.setdefault((model.code, getattr(model, "attribute", "")), []).append(_promise(model))
+    for (code, attribute), promises in wanted.items():
+        yield Check("; ".join(promises), (code,), attribute)
+
+
+def _promise(model: Model) -> str:
+    match model:
+        case KAnonymity():
+            return f"every group has at least {model.k:,} people"
+        case LDiversity():
+            kind = {"recursive": f" (recursive, c = {model.c:g})", "entropy": " (entropy)"}.get(model.variant, "")
+            return f"{model.attribute}: at least {model.l:,} values in every group{kind}"
+        case LCAnonymity():
+            return f"{model.attribute}: at least {model.l:,} values, none with a share above {model.c:g}"
+        case AlphaK():
+            share = f"{model.default:g}" if not model.alphas else "its alpha"
+            return f"{model.attribute}: at least {model.k:,} people, no value with a share above {share}"
+        case TCloseness():
+            return f"{model.attribute}: within {model.t:g} of the reference in every group"
+        case Guarding():
+            return f"{model.attribute}: nobody's guard is breached with a chance above {model.p:g}"
