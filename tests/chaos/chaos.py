@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 MARK = "LEAK"
 ALLOWED = {"age", "zip", "illness", "rid", "_anon"}
 PARTITIONS, K = 4, 5
+PATIENCE = 40.0  # seconds for a worker to end: it needs less than 10, unless its client hangs
 
 
 class Producer(threading.Thread):
@@ -186,7 +187,12 @@ class Chaos:
             self.supervise(self.random.uniform(4.0, 6.0))
             if extra.poll() is None:
                 extra.send_signal(signal.SIGTERM)
-                extra.wait(30)
+                try:
+                    extra.wait(PATIENCE)
+                except subprocess.TimeoutExpired:  # a client that hangs: one more failure to survive
+                    self.events["slow_stop"] += 1
+                    extra.kill()
+                    extra.wait()
             self.supervise(1.0)
         else:
             assert self.broker is not None
@@ -233,7 +239,7 @@ class Chaos:
         for process in self.workers:
             process.send_signal(signal.SIGTERM)
         for process in self.workers:
-            bad += process.wait(40) != 0
+            bad += process.wait(PATIENCE) != 0
         return bad, time.monotonic() - began
 
     def close(self) -> None:
