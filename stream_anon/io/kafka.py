@@ -17,6 +17,7 @@ from kafka.structs import MemberState
 from stream_anon.io.kafka_batches import send_all
 from stream_anon.io.kafka_errors import translate, translated
 from stream_anon.io.kafka_options import client_options
+from stream_anon.io.kafka_reading import Reading
 from stream_anon.io.kafka_topics import KafkaTopics
 from stream_anon.io.transport import (
     AbortableError,
@@ -114,19 +115,23 @@ class KafkaTransport:
                     "auto_offset_reset": "none",
                 }
             )
+        self._reading = Reading(self._consumer)
         self._listener.consumer = self._consumer
         self._consumer.subscribe([topic], listener=self._listener)
 
     def poll(self, timeout: float, limit: int) -> Polled:
         """Poll, then capture generation, member and assignment together."""
         out_of_range: frozenset[int] = frozenset()
-        found: dict[TopicPartition, list[Any]] = {}
+        found: dict[TopicPartition, Sequence[Any]] = {}
         try:
             found = self._consumer.poll(timeout_ms=max(0, int(timeout * 1000)), max_records=max(1, limit))
         except client_errors.OffsetOutOfRangeError as error:
             out_of_range = frozenset(tp.partition for tp in error.args[0])
+            self._reading.again(tp for tp in self._consumer.assignment() if tp.partition not in out_of_range)
         except client_errors.KafkaError as error:
+            self._reading.again(self._consumer.assignment())
             raise translate(error) from None
+        found = self._reading.check(found)
         membership = self._capture()
         slices = tuple(
             Slice(
@@ -158,16 +163,17 @@ class KafkaTransport:
 
     def seek(self, partition: int, offset: int) -> None:
         """Read from `offset` on, if the partition is still assigned."""
-        with contextlib.suppress(client_errors.IllegalStateError, AssertionError, KeyError):
-            self._consumer.seek(TopicPartition(self._topic, partition), offset)
+        self._reading.begin(TopicPartition(self._topic, partition), offset)
 
     def pause(self, partitions: Collection[int]) -> None:
         """Pause what is still assigned."""
         self._consumer.pause(*self._assigned(partitions))
 
     def resume(self, partitions: Collection[int]) -> None:
-        """Resume what is still assigned."""
-        self._consumer.resume(*self._assigned(partitions))
+        """Resume what is still assigned, where it was."""
+        assigned = self._assigned(partitions)
+        self._reading.again(assigned)
+        self._consumer.resume(*assigned)
 
     def _assigned(self, partitions: Collection[int]) -> list[TopicPartition]:
         return [tp for tp in self._consumer.assignment() if tp.partition in partitions]

@@ -106,6 +106,7 @@ class Chaos:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.events: Counter[str] = Counter()
         self.restarts = 0
+        self.in_topic = 0
         self.log = (self.folder / "workers.log").open("ab")
 
     def start_worker(self) -> subprocess.Popen[bytes]:
@@ -222,6 +223,7 @@ class Chaos:
         transport = kind(self.bootstrap, self.group, self.topics["in"], transactional_id="reader")
         facts, bounds = transport.facts(self.topics["in"]), transport.bounds(self.topics["in"])
         codec, left = Codec.of(schema.keys.ledger), set()
+        self.in_topic = sum(end - first for first, end in bounds.values())
         for number, committed in transport.ledgers(range(PARTITIONS)).items():
             if committed is None:
                 left |= {(number, offset) for offset in range(*bounds[number])}
@@ -274,6 +276,7 @@ def judge(chaos: Chaos, taken: int) -> dict[str, object]:
         "rows_in_two_groups_uncommitted": sum(1 for g in seen.values() if len(g) > 1),
         "leaked_fields": leaked,
         "left_for_successor": left,
+        "records_in_topic": chaos.in_topic,
         "published": len(times),
         "uncommitted_records": len(uncommitted),
     }
