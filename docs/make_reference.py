@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic import BaseModel
@@ -56,7 +56,9 @@ def commands() -> Iterator[str]:
     """Every command with its arguments and options."""
     yield "## Commands"
     group: Any = typer.main.get_command(app)
+    callbacks = {info.name: info.callback for info in app.registered_commands}
     for name, command in group.commands.items():
+        told = _help_of(callbacks[name])
         yield from ("", f"### stream-anon {name}", "", (command.help or "").split("\n\n")[0].replace("\n", " "), "")
         yield "| argument or option | meaning | default |"
         yield "|---|---|---|"
@@ -66,7 +68,14 @@ def commands() -> Iterator[str]:
             words = " ".join(parameter.opts) if parameter.param_type_name == "option" else parameter.name.upper()
             default = "" if parameter.default in (None, False) or callable(parameter.default) else parameter.default
             shown = f"`{default}`" if default != "" and not parameter.required else ""
-            yield f"| `{words}` | {_cell(parameter.help or '')} | {shown} |"
+            yield f"| `{words}` | {_cell(told.get(parameter.name, ''))} | {shown} |"
+
+
+def _help_of(callback: Any) -> dict[str, str]:
+    """What the code says of each parameter; of arguments not every version of typer passes it on."""
+    hints = get_type_hints(callback, include_extras=True)
+    marks = {name: mark for name, hint in hints.items() for mark in getattr(hint, "__metadata__", ())}
+    return {name: mark.help for name, mark in marks.items() if getattr(mark, "help", None)}
 
 
 def policy() -> Iterator[str]:

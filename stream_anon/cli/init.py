@@ -82,9 +82,9 @@ def _write(proposals: list[Proposal], text: str, out: Path, force: bool) -> list
         if p.shape is not None and p.shape.table and p.role == "quasi_identifier"
     }
     for path in tables:
+        path.parent.mkdir(exist_ok=True)
         refuse_to_overwrite(path, force)
     for path, table in tables.items():
-        path.parent.mkdir(exist_ok=True)
         with new_file(path, force) as file:
             file.write("".join(";".join(line) + "\n" for line in table).encode())
     with new_file(out, force) as file:

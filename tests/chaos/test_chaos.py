@@ -15,6 +15,7 @@ def test_six_failures_change_nothing(bootstrap: str) -> None:
 
 
 def test_without_announcing_the_check_fails(bootstrap: str) -> None:
-    options = ["--no-announce", "--only", "kill", "--kills", "3", "--dwell", "0.5"]
-    result = run(parse(["--bootstrap", bootstrap, *options]))
-    assert result["rows_in_two_groups_uncommitted"] > 0, result  # type: ignore[operator]
+    """A kill does harm only where a transaction is open, and on a busy machine not every run meets one."""
+    options = ["--no-announce", "--only", "kill", "--kills", "4", "--dwell", "0.5", "--bootstrap", bootstrap]
+    runs = (run(parse([*options, "--seed", seed])) for seed in "123")
+    assert any(result["rows_in_two_groups_uncommitted"] > 0 for result in runs)  # type: ignore[operator]
