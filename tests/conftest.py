@@ -54,7 +54,7 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
         except ImportError:
             pass
         else:
-            with KafkaContainer("apache/kafka:4.3.1") as container:
+            with KafkaContainer("apache/kafka:4.2.1") as container:
                 yield container.get_bootstrap_server()
                 return
     yield request.getfixturevalue("local_broker").bootstrap

@@ -16,8 +16,9 @@ from types import TracebackType
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.certificates import self_signed_store
 
-KAFKA = "org.apache.kafka:kafka_2.13:4.3.1"
-# No second coordinate beside it: a parent's managed versions would override Kafka's own jars.
+KAFKA = "org.apache.kafka:kafka_2.13:4.2.1"
+# No second coordinate beside it: a parent's managed versions would override Kafka's own jars. Not 4.3.0 or 4.3.1: they
+# end a transaction without its markers where a partition has no leader, as when a single node stops (KAFKA-20734).
 
 _PROPERTIES = """\
 process.roles=broker,controller

@@ -81,7 +81,12 @@ class Producer(threading.Thread):
 
     def flush(self) -> int:
         self._client.flush(timeout=120)
-        return sum(1 for future in self.futures if future.is_done and not future.failed())  # type: ignore[attr-defined]
+        return len(self.places())
+
+    def places(self) -> dict[int, tuple[int, int]]:
+        """Partition and offset of every record that the broker took, by its number."""
+        taken = ((n, f.value) for n, f in enumerate(self.futures) if f.is_done and not f.failed())  # type: ignore[attr-defined]
+        return {number: (kept.partition, kept.offset) for number, kept in taken}
 
 
 class Chaos:
@@ -200,6 +205,21 @@ class Chaos:
             self.broker.restart(kill=self.random.random() < 0.5)
             self.supervise(5.0)
 
+    def wait_for_transactions(self, patience: float = 30.0) -> None:
+        """Until none is open in the output: one that a killed worker left hides what others committed after it."""
+        partitions, ends = [TopicPartition(self.topics["out"], p) for p in range(2)], []
+        levels = ("read_committed", "read_uncommitted")
+        readers = [KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level) for level in levels]
+        end = time.monotonic() + patience
+        while True:
+            ends = [reader.end_offsets(partitions) for reader in readers]
+            if ends[0] == ends[1]:
+                break
+            assert time.monotonic() < end, f"a transaction stays open: {ends}"
+            time.sleep(0.2)
+        for reader in readers:
+            reader.close()
+
     def read(self, level: str) -> list[tuple[bytes | None, list[object], dict[str, object], bytes]]:
         """The whole output as one kind of reader sees it."""
         reader = KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level, auto_offset_reset="earliest")
@@ -252,8 +272,9 @@ class Chaos:
         self.log.close()
 
 
-def judge(chaos: Chaos, taken: int) -> dict[str, object]:
+def judge(chaos: Chaos, places: dict[int, tuple[int, int]]) -> dict[str, object]:
     """The input against the output."""
+    chaos.wait_for_transactions()
     committed, uncommitted = chaos.read("read_committed"), chaos.read("read_uncommitted")
     times = Counter(record["rid"] for _, _, record, _ in committed)
     groups: dict[str, list[dict[str, object]]] = defaultdict(list)
@@ -268,18 +289,32 @@ def judge(chaos: Chaos, taken: int) -> dict[str, object]:
         for key, headers, record, raw in uncommitted
         if set(record) - ALLOWED or MARK.encode() in raw or headers or key != record["_anon"]["group"].encode()  # type: ignore[index]
     )
-    left = len(chaos.waiting())
+    left = chaos.waiting()
+    lost = sorted(place for number, place in places.items() if number not in times and place not in left)
     return {
-        "lost": taken - len(times) - left,
+        "lost": len(lost),
+        "lost_stretches": stretches(lost),
+        "published_and_left": sum(1 for number, place in places.items() if number in times and place in left),
         "doubled": sum(1 for count in times.values() if count > 1),
         "under_policy": under,
         "rows_in_two_groups_uncommitted": sum(1 for g in seen.values() if len(g) > 1),
         "leaked_fields": leaked,
-        "left_for_successor": left,
+        "left_for_successor": len(left),
         "records_in_topic": chaos.in_topic,
         "published": len(times),
         "uncommitted_records": len(uncommitted),
     }
+
+
+def stretches(places: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Neighbouring places as (partition, first offset, last offset)."""
+    found: list[tuple[int, int, int]] = []
+    for partition, offset in places:
+        if found and found[-1][0] == partition and found[-1][2] == offset - 1:
+            found[-1] = (partition, found[-1][1], offset)
+        else:
+            found.append((partition, offset, offset))
+    return found
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
@@ -309,7 +344,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         chaos.supervise(6.0)
         after = len({r["rid"] for _, _, r, _ in chaos.read("read_committed")})
         bad_exits, stop_seconds = chaos.stop_workers()
-        result = judge(chaos, taken)
+        result = judge(chaos, producer.places())
         return {
             **result,
             "kills": options.kills,
@@ -339,7 +374,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bootstrap", default="")
     parser.add_argument("--broker-restarts", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--only", choices=["kill", "stop", "rebalance"], help="one kind of failure alone")
+    parser.add_argument("--only", choices=["kill", "stop", "rebalance", "broker"], help="one kind of failure alone")
     parser.add_argument("--no-announce", action="store_true", help="the check must then fail")
     return parser.parse_args(arguments)
 
