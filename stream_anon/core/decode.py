@@ -82,6 +82,14 @@ class Decoder:
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return Reject.NOT_JSON, ""
 
+    def decode_all(self, payloads: Iterable[Payload]) -> list[Any]:
+        """Rows and reasons of many records; one by one only if some of them cannot be read."""
+        payloads, decode = list(payloads), self._json.decode
+        try:
+            return [decode(payload) for payload in payloads]  # type: ignore[arg-type]
+        except (TypeError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return [self.decode(payload) for payload in payloads]
+
     def convert(self, cells: Mapping[str, Any]) -> Any:
         """The row of one line of a table, whose cells are text: numbers are read from it, an empty cell is missing."""
         nested: dict[str, Any] = {}

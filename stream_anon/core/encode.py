@@ -46,7 +46,7 @@ class Encoder:
 
     def encode(self, payloads: Sequence[Payload], ref: Ints, arrived: Floats) -> Encoded:
         """Encode JSON records."""
-        return self._slice([self._decoder.decode(payload) for payload in payloads], ref, arrived)
+        return self._slice(self._decoder.decode_all(payloads), ref, arrived)
 
     def encode_cells(self, rows: Sequence[Mapping[str, Any]], ref: Ints, arrived: Floats) -> Encoded:
         """Encode lines of a table."""
@@ -55,8 +55,9 @@ class Encoder:
     def _slice(self, rows: list[Any], ref: Ints, arrived: Floats) -> Encoded:
         count = len(rows)
         refused = {i: Rejection(i, *row) for i, row in enumerate(rows) if type(row) is tuple}
-        kept = np.array([i for i in range(len(rows)) if i not in refused], dtype=np.int64)
+        kept = np.arange(count)
         if refused:
+            kept = np.array([i for i in range(count) if i not in refused], dtype=np.int64)
             rows = [rows[i] for i in kept]
             ref, arrived = ref[kept], arrived[kept]
 
@@ -92,10 +93,8 @@ class Encoder:
         if schema.subject is None:
             subject = identities(ref)
         else:
-            names = column(schema.subject)
-            subject = hash_subjects(schema.keys.subject, names)
-            nameless = [name is None or not str(name).strip() for name in names]
-            refuse(schema.subject, np.array(nameless) * int(Trouble.MISSING))
+            subject, nameless = hash_subjects(schema.keys.subject, column(schema.subject))
+            refuse(schema.subject, nameless * int(Trouble.MISSING))
         serial = np.full(n, UNNUMBERED, dtype=np.int64)
         batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, serial, values)
         if refused:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core.hierarchy.base import Ints
 from stream_anon.core.hierarchy.tree import text_of
@@ -42,16 +43,18 @@ def keyed(key: bytes, data: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(data, key=key, digest_size=8).digest(), "little", signed=True)
 
 
-def hash_subjects(key: bytes, values: Iterable[Any]) -> Ints:
-    """Who a row is about, as a number that tells nothing without the key. Nothing is remembered.
+def hash_subjects(key: bytes, values: Iterable[Any]) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Who a row is about, as a number that tells nothing without the key, and which rows name nobody.
 
     An identifier is known by its text, without space around it and in Unicode's composed form: 7 and "7" are one
-    person, and so are two spellings of an accent. Who is nameless must have been refused before.
+    person, and so are two spellings of an accent. Nothing is remembered.
     """
     blake = hashlib.blake2b
-    names = [str(_name(value)).encode() for value in values]
+    names = [
+        (value.strip() if type(value) is str and value.isascii() else _name(value) or "").encode() for value in values
+    ]
     digests = b"".join([blake(name, key=key, digest_size=8).digest() for name in names])
-    return np.frombuffer(digests, dtype="<i8").astype(np.int64)
+    return np.frombuffer(digests, dtype="<i8").astype(np.int64), np.array([not name for name in names], dtype=np.bool_)
 
 
 def _name(value: Any) -> str | None:

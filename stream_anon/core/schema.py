@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from stream_anon.core.form import Form
 from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble, build
 from stream_anon.core.kernels import Prices, pack
 from stream_anon.core.keys import Keys, ValueHash
@@ -21,9 +22,6 @@ from stream_anon.policy.attributes import QuasiIdentifier, Sensitive
 from stream_anon.policy.privacy import AlphaK, LCAnonymity, TCloseness
 from stream_anon.policy.rules import problems as rule_problems
 from stream_anon.policy.tables import read_alphas, read_protections, read_weights
-
-ENVELOPE = "_anon"
-"""The field in which a published record tells of its group."""
 
 OUTPUT_FORMAT = 1
 """Raised whenever the same group would be written differently, so that nothing is published again in another form."""
@@ -89,13 +87,8 @@ class Schema:
     requirements: Requirements
     keys: Keys = field(repr=False)
     prices: Prices = field(repr=False)
+    form: Form = field(repr=False)
     fingerprint: str
-
-    @property
-    def flat(self) -> bool:
-        """Whether every published field stands at the top of its record, once, and there are quasi-identifiers."""
-        names = [*(column.name for column in self.quasi), *self.published, ENVELOPE]
-        return bool(self.quasi) and len(set(names)) == len(names) and not any("." in name for name in names)
 
     def counted(self, counting: Counting) -> tuple[Prices, list[Hierarchy]]:
         """Prices by which an algorithm may choose: shares as published, or nodes of trees summed by weight."""
@@ -148,6 +141,7 @@ class Schema:
             requirements=requirements,
             keys=keys,
             prices=pack([column.hierarchy for column in quasi], _shares([column.weight for column in quasi])),
+            form=Form([(column.name, column.hierarchy) for column in quasi], policy.published_as_is),
             fingerprint=_fingerprint(policy, [h for h in built.values() if h is not None], tables),
         )
 

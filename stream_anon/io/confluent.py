@@ -273,13 +273,14 @@ class ConfluentTransport:
         """Hand over; what is not taken makes the commit fail. Keys are spread as the other client spreads them."""
         produce, poll = self._open.produce, self._open.poll
         with self._watchdog("send"), translated():
-            for topic, key, value in records:
-                while True:
-                    try:
-                        produce(topic, value, key)
-                        break
-                    except BufferError:
-                        poll(0.05)
+            for topic, key, values in records:
+                for value in values:
+                    while True:
+                        try:
+                            produce(topic, value, key)
+                            break
+                        except BufferError:
+                            poll(0.05)
             poll(0)
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:

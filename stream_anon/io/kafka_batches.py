@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any
 from zlib import crc32
 
@@ -16,21 +17,22 @@ from kafka import KafkaProducer, TopicPartition
 
 from stream_anon.io.transport import Outgoing
 
+_Pair = tuple[bytes, bytes]
 _SMALL = 65_536  # bytes of a record whose size the client need not look at
 
 
 def send_all(producer: KafkaProducer, records: Sequence[Outgoing]) -> Iterator[Any]:
     """Send; yields a future per batch, or per record. A key decides the partition, as everywhere with this client."""
-    counts = {topic: len(producer.partitions_for(topic)) for topic in {record.topic for record in records}}
-    places: dict[TopicPartition, list[Outgoing]] = defaultdict(list)
-    partition_of = {key: crc32(key) for key in {record.key for record in records}}
-    for record in records:
-        places[TopicPartition(record.topic, partition_of[record.key] % counts[record.topic])].append(record)
+    counts = {topic: len(producer.partitions_for(topic)) for topic in {topic for topic, _, _ in records}}
+    places: dict[TopicPartition, list[_Pair]] = defaultdict(list)
+    for topic, key, values in records:
+        places[TopicPartition(topic, crc32(key) % counts[topic])] += zip(repeat(key), values)
     beside = has_batches(producer)
     for place, bucket in places.items():
         at = 0
         while at < len(bucket):
-            yield producer.send(place.topic, value=bucket[at].value, key=bucket[at].key, partition=place.partition)
+            key, value = bucket[at]
+            yield producer.send(place.topic, value=value, key=key, partition=place.partition)
             at += 1
             if beside:
                 at = _fill(producer, place, bucket, at)
@@ -42,7 +44,7 @@ def has_batches(producer: Any) -> bool:
     return hasattr(accumulator, "_batches") and hasattr(accumulator, "_tp_lock")
 
 
-def _fill(producer: Any, place: TopicPartition, bucket: list[Outgoing], at: int) -> int:
+def _fill(producer: Any, place: TopicPartition, bucket: list[_Pair], at: int) -> int:
     """Put records from `at` on into the open batch while there is room; the first that was not put in."""
     accumulator, now = producer._accumulator, int(time.time() * 1000)
     with accumulator._tp_lock(place):
@@ -50,7 +52,7 @@ def _fill(producer: Any, place: TopicPartition, bucket: list[Outgoing], at: int)
         if not waiting:  # it was sent already
             return at
         append = waiting[-1].records.append
-        for _, key, value in bucket[at:]:
+        for key, value in bucket[at:]:
             if len(value) > _SMALL or append(now, key, value) is None:
                 break
             at += 1

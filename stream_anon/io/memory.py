@@ -147,9 +147,11 @@ class MemoryTransport:
 
     def send(self, records: Sequence[Outgoing]) -> None:
         """Append one record after the other, so that a worker can end between any two."""
-        for record in records:
-            self._before("send")
-            self.broker.append(self.broker.transaction(self._id, self._current()), [record], 0.0)
+        for topic, key, values in records:
+            for value in values:
+                self._before("send")
+                one = Outgoing(topic, key, [value])
+                self.broker.append(self.broker.transaction(self._id, self._current()), one, 0.0)
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Hold offsets in the transaction."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from zlib import crc32
@@ -156,17 +156,17 @@ class MemoryBroker:
             transaction = self._open[transactional_id] = Transaction()
         return transaction
 
-    def append(self, transaction: Transaction, records: Sequence[Outgoing], now: float) -> None:
+    def append(self, transaction: Transaction, records: Outgoing, now: float) -> None:
         """Append records of a transaction; whoever reads uncommitted records sees them at once."""
-        for record in records:
-            logs = self.topics.get(record.topic)
-            if logs is None:
-                raise AbortableError("no such topic")
-            if len(record.value) > self.facts[record.topic].max_message_bytes:
-                raise AbortableError("record too large")
-            index = crc32(record.key) % len(logs)
-            logs[index].entries.append(Entry(record.key, record.value, now, transaction))
-            transaction.touched.add((record.topic, index))
+        topic, key, values = records
+        logs = self.topics.get(topic)
+        if logs is None:
+            raise AbortableError("no such topic")
+        if max(map(len, values)) > self.facts[topic].max_message_bytes:
+            raise AbortableError("record too large")
+        index = crc32(key) % len(logs)
+        logs[index].entries.extend(Entry(key, value, now, transaction) for value in values)
+        transaction.touched.add((topic, index))
 
     def hold_offsets(self, transaction: Transaction, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Add offsets to a transaction. Like a real broker, this checks the generation and not who owns what."""

@@ -14,7 +14,7 @@ from typing import IO, Any, Protocol
 
 import msgspec
 
-from stream_anon.core.group import Group
+from stream_anon.core.group import Group, encode_lines
 from stream_anon.core.hierarchy import Interval
 from stream_anon.core.schema import Schema
 from stream_anon.io.tables import TableError, arrow, flat, kind_of
@@ -80,7 +80,7 @@ class JsonSheet:
 
     def write(self, groups: Sequence[Group]) -> None:
         """Write the records of some groups."""
-        self._file.write(b"".join([record + b"\n" for group in groups for record in group.encoded()]))
+        self._file.write(encode_lines(groups))
 
     def close(self) -> None:
         """Nothing to do."""

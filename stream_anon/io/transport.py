@@ -101,11 +101,11 @@ class TopicFacts:
 
 
 class Outgoing(NamedTuple):
-    """One record to be sent. Its timestamp is the time of sending."""
+    """Records to be sent under one key, in their order. Their timestamp is the time of sending."""
 
     topic: str
     key: bytes
-    value: bytes
+    values: Sequence[bytes]
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ import socket
 from dataclasses import replace
 
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Reason, release
+from stream_anon.core.group import Reason, encode_all, release
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Problem, StreamAnonError
 from stream_anon.io.clients import client_of
@@ -59,6 +59,7 @@ def parts_of(schema: Schema) -> Parts:
         Encoder(schema).encode,
         lambda: build_engine(early),
         lambda rows: release(rows, schema, Reason.READY),
+        encode_all,
         bytes.fromhex(schema.fingerprint)[:8],
         schema.keys.ledger,
     )

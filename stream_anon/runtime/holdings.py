@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -52,25 +53,25 @@ class Holdings:
 
     def take(self, polled: Polled, now: float) -> None:
         """Decode and slice what a poll brought of our partitions, and push it."""
-        refs, values = [], []
+        refs: list[Ints] = []
+        values: list[bytes | None] = []
         for part in polled.slices:
             partition = self.partitions.get(part.partition)
             if partition is None:
                 continue
             position = polled.positions.get(part.partition, part.offsets[-1] + 1)
             keep = partition.read(part.offsets, part.timestamps, position)
-            for i in np.flatnonzero(keep).tolist():
-                refs.append((part.partition, part.offsets[i]))
-                values.append(part.values[i])
+            values += part.values if keep.all() else compress(part.values, keep)
+            refs.append(_refs(part.partition, np.asarray(part.offsets, dtype=np.int64)[keep]))
         for number, position in polled.positions.items():
             if number in self.partitions:
                 self.partitions[number].move(position)
         if not values:
             return
         self._observer.consumed(len(values))
-        ref = np.array(refs, dtype=np.int64)
+        ref = np.concatenate(refs)
         encoded = self._parts.encode(values, ref, np.full(len(values), now))
-        self._reject([(refs[r.index], str(r.code), r.column, values[r.index]) for r in encoded.rejections])
+        self._reject([(_ref(ref, r.index), str(r.code), r.column, values[r.index]) for r in encoded.rejections])
         self._push(encoded.batch, now)
 
     def tick(self, now: float) -> None:
@@ -83,16 +84,14 @@ class Holdings:
     def flush(self, now: float) -> None:
         """Form every group that can be formed; rows without one stay unfinished, for whoever comes next."""
         for outcome in self.engines.flush():
-            for group in outcome.groups:
-                self._form(group, now)
+            self._form(outcome.groups, now)
 
     def force(self, number: int, now: float) -> None:
         """A partition's ledger stays full: form what can be formed, and give up the older half of what holds it."""
         partition = self.partitions[number]
         old = partition.waiting[len(partition.waiting) // 2] if len(partition.waiting) else 0
         for outcome in list(self.engines.flush()):
-            for group in outcome.groups:
-                self._form(group, now)
+            self._form(outcome.groups, now)
             rows = outcome.suppressed
             if rows is not None and len(rows):
                 give_up = (rows.ref[:, 0] == number) & (rows.ref[:, 1] <= old)
@@ -122,8 +121,7 @@ class Holdings:
 
     def _let_go(self, outcomes: Iterable[Any], now: float) -> None:
         for outcome in list(outcomes):
-            for group in outcome.groups:
-                self._form(group, now)
+            self._form(outcome.groups, now)
             rows = outcome.suppressed
             if rows is None or not len(rows):
                 continue
@@ -132,21 +130,36 @@ class Holdings:
             else:
                 self._back.append(rows)
 
-    def _form(self, group: Any, now: float) -> None:
+    def _form(self, groups: Sequence[Any], now: float) -> None:
         """Fix the bytes. A record too large to be sent is rejected before its group is announced."""
-        formed = self.press.fix(group)
-        if max(map(len, formed.records)) > self.largest:
-            too_large = [i for i, record in enumerate(formed.records) if len(record) > self.largest]
-            rows = group.rows
-            self._reject([((p, o), "oversized", None, None) for p, o in rows.ref[too_large].tolist()])
-            rest = np.ones(len(rows), dtype=np.bool_)
-            rest[too_large] = False
-            if rest.any():
-                self._push(rows.take(rest), now)
+        fixed = self.press.fix(groups) if groups else []
+        large = [formed for formed in fixed if max(map(len, formed.records)) > self.largest]
+        good = [formed for formed in fixed if formed not in large] if large else fixed
+        self._date(good)
+        self.formed += good
+        for formed in large:
+            self._part(formed, now)
+
+    def _part(self, formed: Formed, now: float) -> None:
+        """Reject the rows whose records are too large; the others look for company again."""
+        rows = formed.rows
+        large = np.array([len(record) > self.largest for record in formed.records])
+        self._reject([((p, o), "oversized", None, None) for p, o in rows.ref[large].tolist()])
+        if not large.all():
+            self._push(rows.take(~large), now)
+
+    def _date(self, groups: Sequence[Formed]) -> None:
+        """Tell the records' own times."""
+        if not groups:
             return
-        stamps = [self.partitions[p].stamps.get(o, np.nan) for p, o in map(tuple, group.rows.ref.tolist())]
-        formed.born = np.array(stamps)
-        self.formed.append(formed)
+        ref = np.concatenate([formed.rows.ref for formed in groups])
+        born = np.empty(len(ref))
+        for number in np.unique(ref[:, 0]).tolist():
+            mine = ref[:, 0] == number
+            born[mine] = self.partitions[number].born_at(ref[mine, 1])
+        ends = accumulate([len(formed.members) for formed in groups], initial=0)
+        for formed, (first, last) in zip(groups, pairwise(ends), strict=True):
+            formed.born = born[first:last]
 
     def _finish(self, ref: Ints, reason: str) -> None:
         for number in np.unique(ref[:, 0]).tolist():
@@ -172,6 +185,10 @@ class Holdings:
                 settings.dead_letter, settings.input, number, offset, code, column, value if kept else None
             )
             self.partitions[number].letters.append(letter)
+
+
+def _ref(ref: Ints, index: int) -> Ref:
+    return int(ref[index, 0]), int(ref[index, 1])
 
 
 def _refs(number: int, offsets: Offsets) -> Ints:

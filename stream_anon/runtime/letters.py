@@ -21,4 +21,4 @@ def dead_letter(
     letter |= {"partition": partition, "offset": offset}
     if payload is not None:
         letter["payload"] = b64encode(payload).decode("ascii")
-    return Outgoing(topic, f"{source}/{partition}/{offset}".encode(), msgspec.json.encode(letter))
+    return Outgoing(topic, f"{source}/{partition}/{offset}".encode(), [msgspec.json.encode(letter)])

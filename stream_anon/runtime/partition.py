@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_anon.io.transport import Committed, Outgoing
-from stream_anon.runtime.ledger import NOTHING, Ledger, Offsets, without
-from stream_anon.runtime.parts import Formed
+from stream_anon.runtime.ledger import NOTHING, Ledger, Offsets, contains, without
+from stream_anon.runtime.parts import Floats, Formed
 
+NO_TIMES: Floats = np.empty(0)
 PER_ROW = 2.2  # characters an announced row takes in its home's text, roughly: to choose homes and to pause in time
 PER_OFFSET = 1.25 / 8  # characters an offset takes at most: one bit, in base 85
 OVERHEAD = 120.0  # characters of everything else: where it belongs, sequence, digest, nonce and tag
@@ -22,8 +23,8 @@ class Partition:
     """State between transactions.
 
     `ledger` and `text` are as committed, `text` None before the first commit. `position` is the next offset to read;
-    `waiting` are the offsets read and not finished. `announced` have their home here. `letters` are dead letters whose
-    offsets are finished by the transaction that sends them.
+    `waiting` are the offsets read and not finished, `born` their records' own times. `announced` have their home here.
+    `letters` are dead letters whose offsets are finished by the transaction that sends them.
     """
 
     ledger: Ledger
@@ -32,7 +33,7 @@ class Partition:
     waiting: Offsets = field(default_factory=lambda: NOTHING)
     announced: list[Formed] = field(default_factory=list)
     letters: list[Outgoing] = field(default_factory=list)
-    stamps: dict[int, float] = field(default_factory=dict)
+    born: Floats = field(default_factory=lambda: NO_TIMES)
     paused_since: float | None = None
     target: int = 0
 
@@ -61,9 +62,8 @@ class Partition:
         """Note what a poll brought, and say which of it has to be worked on."""
         found = np.asarray(offsets, dtype=np.int64)
         keep = self.ledger.unfinished(found) & (found >= self.position)
-        fresh = found[keep]
-        self.waiting = np.concatenate([self.waiting, fresh])
-        self.stamps.update(zip(fresh.tolist(), np.asarray(stamps)[keep].tolist(), strict=True))
+        self.waiting = np.concatenate([self.waiting, found[keep]])
+        self.born = np.concatenate([self.born, np.asarray(stamps, dtype=np.float64)[keep]])
         self.move(position)
         return keep
 
@@ -73,9 +73,13 @@ class Partition:
 
     def finish(self, offsets: Offsets) -> None:
         """These rows will not be published: rejected or suppressed."""
-        self.waiting = without(self.waiting, offsets)
-        for offset in offsets.tolist():
-            self.stamps.pop(offset, None)
+        if len(offsets):
+            stays = ~contains(np.sort(offsets), self.waiting)
+            self.waiting, self.born = self.waiting[stays], self.born[stays]
+
+    def born_at(self, offsets: Offsets) -> Floats:
+        """The own times of waiting records."""
+        return np.asarray(self.born[np.searchsorted(self.waiting, offsets)])
 
     def following(
         self, finished: Offsets, announced: Sequence[Formed], *, fingerprint: bytes, known: int, writer: int

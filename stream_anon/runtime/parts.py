@@ -51,9 +51,6 @@ class Group(Protocol):
     def losses(self) -> Any:
         """The share of information lost, per quasi-identifier."""
 
-    def encoded(self) -> list[bytes]:
-        """The records to be published: the same bytes for the same members, policy and secret."""
-
 
 class Outcome(Protocol):
     """What an engine lets go: groups, and rows for which there is no group."""
@@ -126,12 +123,14 @@ class Encoded(Protocol):
 class Parts:
     """The anonymizing core under one policy.
 
-    `fingerprint` changes with anything that could change a published byte; `key` is the secret ledgers are sealed with.
+    `write` makes the records of groups: the same bytes for the same members, policy and secret. `fingerprint` changes
+    with anything that could change a published byte; `key` is the secret ledgers are sealed with.
     """
 
     encode: Callable[[Sequence[bytes | None], Ints, Floats], Any]
     engine: Callable[[], Engine]
     release: Callable[[Any], Any]
+    write: Callable[[Sequence[Any]], list[list[bytes]]]
     fingerprint: bytes
     key: bytes
 
@@ -143,7 +142,8 @@ class Parts:
 class Formed:
     """A group with its bytes fixed: first formed, then announced, then published.
 
-    `rows` are let go once announced. `arrived` is when each row was received, `born` its record's own time.
+    `rows` are let go once announced. `arrived` is when each row was received, `oldest` the first of these times; `born`
+    are the records' own times.
     """
 
     id: str
@@ -152,7 +152,8 @@ class Formed:
     digest: int
     reason: str
     arrived: Floats
-    losses: tuple[float, ...]
+    oldest: float
+    losses: Floats
     rows: Any = None
     born: Floats | None = None
 

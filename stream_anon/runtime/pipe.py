@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import IO
 
 from stream_anon.core.decode import Rejection
-from stream_anon.core.group import Group
+from stream_anon.core.group import Group, encode_lines
 from stream_anon.core.schema import Schema
 from stream_anon.io.csv_lines import CsvLines
 from stream_anon.io.lines import Lines
@@ -59,8 +59,7 @@ class Pipe:
             self._publish(groups)
 
     def _publish(self, groups: Sequence[Group]) -> None:
-        for group in groups:
-            self._sink.write(b"".join([record + b"\n" for record in group.encoded()]))
         if groups:
+            self._sink.write(encode_lines(groups))
             self._sink.flush()
             self.pipeline.published(groups, self._clock())

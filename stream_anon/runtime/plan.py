@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from operator import attrgetter
 
 import numpy as np
 
@@ -34,10 +34,7 @@ class Plan:
     def records(self, topic: str) -> list[Outgoing]:
         """What is sent. Groups go in the order of their ids, which only the secret decides."""
         groups = sorted(self.publish, key=lambda group: group.id)
-        sent: list[Outgoing] = []
-        for group in groups:
-            sent += map(Outgoing, repeat(topic), repeat(group.id.encode()), group.records)
-        return sent + self.letters
+        return [Outgoing(topic, group.id.encode(), group.records) for group in groups] + self.letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ class Planner:
 
         Those with the oldest rows come first: they are due, and they are what holds a ledger's lowest offset back.
         """
-        formed = sorted(formed, key=lambda group: float(group.arrived.min()))
+        formed = sorted(formed, key=attrgetter("oldest"))
         count = len(formed)
         while True:
             plan = self._try(partitions, formed[:count], known)

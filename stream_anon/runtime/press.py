@@ -29,20 +29,22 @@ class Press:
         self._parts = parts
         self._key = derive(parts.key, b"announced bytes")
 
-    def fix(self, group: Any) -> Formed:
-        """A group with its bytes and their digest."""
-        records = group.encoded()
-        rows = group.rows
-        return Formed(
-            group.id,
-            tuple(sorted(map(tuple, rows.ref.tolist()))),
-            records,
-            digest_of(self._key, records),
-            str(group.reason),
-            np.asarray(rows.arrived),
-            tuple(np.asarray(group.losses, dtype=np.float64).tolist()),
-            rows,
-        )
+    def fix(self, groups: Sequence[Any]) -> list[Formed]:
+        """Groups with their bytes and the digests of these."""
+        return [
+            Formed(
+                group.id,
+                tuple(sorted(map(tuple, group.rows.ref.tolist()))),
+                records,
+                digest_of(self._key, records),
+                str(group.reason),
+                group.rows.arrived,
+                min(group.rows.arrived.tolist()),
+                group.losses,
+                group.rows,
+            )
+            for group, records in zip(groups, self._parts.write(groups), strict=True)
+        ]
 
     def reprint(self, ledger: Ledger, fetched: dict[Ref, bytes | None], now: float) -> list[Formed]:
         """All announced groups of a ledger, or `WithdrawnError`.
@@ -71,7 +73,7 @@ class Press:
         if encoded.rejections:
             raise WithdrawnError("member_rejected")
         try:
-            group = self.fix(self._parts.release(encoded.batch))
+            [group] = self.fix([self._parts.release(encoded.batch)])
         except PrivacyViolation:
             raise WithdrawnError("model_fails") from None
         group.reason = "replayed"

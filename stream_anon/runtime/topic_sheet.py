@@ -151,9 +151,8 @@ class TopicSheet:
             done,
         )
         records = [
-            Outgoing(self._topic, identity.encode(), record)
+            Outgoing(self._topic, identity.encode(), records)
             for identity, records in sorted(self._announced)  # ids are keyed, so their order tells nothing
-            for record in records
         ]
         self._commit(note, records)
         self._announced, self._fresh = self._fresh, []

@@ -60,7 +60,7 @@ def topic(bootstrap: str, name: str, client: str) -> Iterator[Topic]:
 def records(name: str, count: int) -> list[Outgoing]:
     """Every fiftieth is too large to be put in unseen."""
     sizes = [70_000 if i % 50 == 0 else 300 for i in range(count)]
-    return [Outgoing(name, f"group {i // 7}".encode(), b"%d %b" % (i, b"x" * n)) for i, n in enumerate(sizes)]
+    return [Outgoing(name, f"group {i // 7}".encode(), [b"%d %b" % (i, b"x" * n)]) for i, n in enumerate(sizes)]
 
 
 @each_client
@@ -73,7 +73,7 @@ def test_every_record_once_and_a_key_in_one_place(topic: Topic) -> None:
         assert len(topic.transport._futures) < len(sent) / 5, "records went in one by one: see kafka_batches"
     topic.transport.commit()
     found = topic.read()
-    assert Counter(pair for pairs in found.values() for pair in pairs) == Counter((r.key, r.value) for r in sent)
+    assert Counter(pair for pairs in found.values() for pair in pairs) == Counter((r.key, r.values[0]) for r in sent)
     for pairs in found.values():
         numbers = [int(value.partition(b" ")[0]) for _, value in pairs]
         assert numbers == sorted(numbers), "the order was kept"
@@ -84,16 +84,16 @@ def test_every_record_once_and_a_key_in_one_place(topic: Topic) -> None:
 @each_client
 def test_a_topic_of_small_batches_gets_small_batches(topic: Topic) -> None:
     topic.create(**{"max.message.bytes": "3000"})
-    sent = [Outgoing(topic.name, b"k", b"%d" % i * 20) for i in range(400)]
+    sent = [Outgoing(topic.name, b"k", [b"%d" % i * 20]) for i in range(400)]
     topic.transport.send(sent)
     topic.transport.commit()
-    assert [value for pairs in topic.read().values() for _, value in pairs] == [record.value for record in sent]
+    assert [value for pairs in topic.read().values() for _, value in pairs] == [record.values[0] for record in sent]
 
 
 @each_client
 def test_a_record_that_is_refused_keeps_the_whole_transaction_back(topic: Topic) -> None:
     topic.create(**{"max.message.bytes": "3000"})
-    topic.transport.send([Outgoing(topic.name, b"k", b"x" * (5_000 if i == 7 else 20)) for i in range(20)])
+    topic.transport.send([Outgoing(topic.name, b"k", [b"x" * (5_000 if i == 7 else 20)]) for i in range(20)])
     with pytest.raises(AbortableError):
         topic.transport.commit()
     topic.transport.renew()
@@ -109,4 +109,4 @@ def test_a_client_built_otherwise_gets_every_record_by_send() -> None:
     assert not has_batches(producer)
     sent = records("t", 50)
     assert len(list(send_all(producer, sent))) == 50
-    assert Counter(value for _, value, _ in calls) == Counter(record.value for record in sent)
+    assert Counter(value for _, value, _ in calls) == Counter(record.values[0] for record in sent)

@@ -190,7 +190,7 @@ def test_a_transaction_is_atomic_and_carries_metadata(world: Memory | Real) -> N
     polled = start(t, {0, 1})
     assert t.ledgers([0, 1]) == {0: None, 1: None}
     big = "x" * 4095 + "\0"
-    transact(t, polled, [Outgoing(world.output, b"k", b"v")], {0: Committed(3, big), 1: Committed(0, "")})
+    transact(t, polled, [Outgoing(world.output, b"k", [b"v"])], {0: Committed(3, big), 1: Committed(0, "")})
     assert t.ledgers([0, 1]) == {0: Committed(3, big), 1: Committed(0, "")}
     assert world.read(committed=True) == [b"v"]
 
@@ -200,10 +200,10 @@ def test_an_aborted_record_is_seen_by_uncommitted_readers_only(world: Memory | R
     polled = start(t, {0, 1})
     assert polled.membership is not None
     t.begin()
-    t.send([Outgoing(world.output, b"k", b"aborted")])
+    t.send([Outgoing(world.output, b"k", [b"aborted"])])
     t.send_offsets({0: Committed(9, "no\0")}, polled.membership)
     t.renew()
-    transact(t, polled, [Outgoing(world.output, b"k", b"kept")], {0: Committed(1, "yes\0")})
+    transact(t, polled, [Outgoing(world.output, b"k", [b"kept"])], {0: Committed(1, "yes\0")})
     assert t.ledgers([0]) == {0: Committed(1, "yes\0")}
     assert world.read(committed=True) == [b"kept"]
     assert set(world.read(committed=False)) >= {b"kept"}
@@ -245,7 +245,7 @@ def test_a_second_producer_of_the_same_id_fences_the_first(world: Memory | Real)
     first = world.transport("a", "slot")
     polled = start(first, {0, 1})
     first.begin()
-    first.send([Outgoing(world.output, b"k", b"zombie")])
+    first.send([Outgoing(world.output, b"k", [b"zombie"])])
     second = world.transport("b", "slot")
     second.renew()
     assert polled.membership is not None

@@ -141,6 +141,7 @@ def parts(k: int = 3, delay: float | None = None, salt: bytes = b"policy one", k
         encode,
         lambda: Fifo(k, delay, salt, keep),
         lambda rows: Group(rows, salt),
+        lambda groups: [group.encoded() for group in groups],
         hashlib.sha256(salt).digest()[:8],
         b"the secret of the tests",
     )

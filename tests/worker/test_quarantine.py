@@ -42,7 +42,7 @@ def test_a_topic_made_anew_is_a_quarantine(world: World) -> None:
 def test_another_secret_is_a_quarantine(world: World) -> None:
     publish_and_leave(world)
     one = parts()
-    other = Parts(one.encode, one.engine, one.release, one.fingerprint, b"another secret")
+    other = Parts(one.encode, one.engine, one.release, one.write, one.fingerprint, b"another secret")
     assert world.go(world.worker("x", other)).quarantined == {0: "unreadable"}
 
 

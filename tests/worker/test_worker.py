@@ -125,7 +125,7 @@ def test_other_bytes_under_the_same_fingerprint_are_withdrawn(world: World) -> N
     world.produce(*rows(3))
     announce_and_leave(world)
     one, two = parts(), parts(salt=b"policy two")
-    mixed = Parts(one.encode, one.engine, two.release, one.fingerprint, one.key)
+    mixed = Parts(one.encode, one.engine, two.release, one.write, one.fingerprint, one.key)
     notes = world.go(world.worker("x", mixed))
     assert ("withdrawn", "digest_differs", 1, 3) in notes.seen
     assert world.out(committed=False) == []

@@ -46,6 +46,9 @@ class Prefix:
         self.top = base**length
         self._units = tuple(base**i for i in range(length))
         self._levels = tuple(i / length for i in range(length))
+        self._digits = np.full(256, -1, dtype=np.int64)  # by the byte of a character, -1 for one that is none of ours
+        for digit, character in enumerate(self._alphabet):
+            self._digits[[ord(character), ord(character.lower())]] = digit
         self.label = lru_cache(maxsize=4096)(self._label)  # prefixes repeat
 
     def _position(self, value: Any) -> int | None:
@@ -56,7 +59,19 @@ class Prefix:
 
     def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
         """Positions; a code of another length or alphabet is unknown."""
-        return encode_each(values, self._position, self._extra, self.top)
+        codes = self._encode_all(values)
+        return encode_each(values, self._position, self._extra, self.top) if codes is None else (codes, None)
+
+    def _encode_all(self, values: Sequence[Any]) -> Ints | None:
+        """All at once, if all of them are codes."""
+        try:
+            text = "".join(values)
+        except TypeError:
+            return None
+        if not text.isascii() or len(text) != self._length * len(values) or len(set(map(len, values))) > 1:
+            return None
+        digits = self._digits[np.frombuffer(text.encode(), dtype=np.uint8)].reshape(-1, self._length)
+        return None if (digits < 0).any() else np.asarray(digits @ np.array(self._units[::-1]))
 
     def loss(self, low: Ints, high: Ints) -> Floats:
         """The share of characters masked."""

@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 
 from stream_anon.core.encode import Encoder
+from stream_anon.core.form import ENVELOPE
 from stream_anon.core.group import Reason, release
-from stream_anon.core.schema import ENVELOPE, Schema
+from stream_anon.core.schema import Schema
 from stream_anon.io.kafka_ends import Ends
 from stream_anon.observe.tally import Tally
 from stream_anon.runtime.demo.kafka_house import INPUT, NUMBER, OUTPUT, KafkaHouse

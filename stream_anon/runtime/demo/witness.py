@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from stream_anon.core.schema import ENVELOPE, Schema
+from stream_anon.core.form import ENVELOPE
+from stream_anon.core.schema import Schema
 from stream_anon.policy.privacy import LDiversity
 
 Record = dict[str, Any]
