@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from stream_anon.audit.scales import EXACT, OUTSIDE, Absent, Reading, Spans, Verdict, absent_place, extra_place
+from stream_anon.audit.scales import EXACT, OUTSIDE, Absent, Reading, Spans, Verdict, absent_place, read_plain
 
 _FORMS = {
     "second": re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)"),
@@ -37,13 +37,8 @@ class CalendarScale(Spans):
 
     def read(self, label: Any) -> Verdict:
         """Its first and its last second, and the level's share of all levels."""
-        if label == "*":
-            return Reading(-math.inf, math.inf, 1.0, 1.0)
-        extra = extra_place(label, self._absent)
-        if extra is not None:
-            return Reading(extra, extra, 0.0, 0.0)
-        if not isinstance(label, str):
-            return EXACT
+        if (plain := read_plain(label, self._absent)) is not None:
+            return plain
         for index, level in enumerate(self._levels):
             if match := _FORMS[level].fullmatch(label):
                 try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -61,16 +62,16 @@ class Scale(Protocol):
         ...
 
 
-class Spans:
+class Spans(ABC):
     """What scales share whose labels are stretches of places."""
 
+    @abstractmethod
     def read(self, label: Any) -> Verdict:
         """What a published label says."""
-        raise NotImplementedError
 
+    @abstractmethod
     def place(self, value: Any) -> float:
         """Where a raw value lies."""
-        raise NotImplementedError
 
     def identity(self, value: Any) -> float:
         """Values at one place are one value."""
@@ -202,13 +203,8 @@ class PrefixScale(Spans):
 
     def read(self, label: Any) -> Verdict:
         """The beginning of a code, masked to its length; `*` for all of them."""
-        if label == "*":
-            return Reading(-math.inf, math.inf, 1.0, 1.0)
-        extra = extra_place(label, self._absent)
-        if extra is not None:
-            return Reading(extra, extra, 0.0, 0.0)
-        if not isinstance(label, str):
-            return EXACT
+        if (plain := read_plain(label, self._absent)) is not None:
+            return plain
         kept = label.rstrip("*")
         masked = self._length - len(kept)
         if len(label) != self._length or not kept or not self._known.issuperset(kept):
@@ -222,6 +218,16 @@ class PrefixScale(Spans):
         if len(code) == self._length and self._known.issuperset(code):
             return float(int(code, self._base))
         return absent_place(code == "", self._absent)
+
+
+def read_plain(label: Any, absent: Absent) -> Verdict | None:
+    """Labels that every scale of texts has: all of it, or an absence; None for one that has to be looked at."""
+    if label == "*":
+        return Reading(-math.inf, math.inf, 1.0, 1.0)
+    extra = extra_place(label, absent)
+    if extra is not None:
+        return Reading(extra, extra, 0.0, 0.0)
+    return None if isinstance(label, str) else EXACT
 
 
 class SetScale:
