@@ -98,6 +98,11 @@ class ConfluentExamined:
                     newest = max([newest, *found])
         return newest
 
+    def held_back(self, topic: str) -> dict[int, int]:
+        """By the ends that the two kinds of reader see."""
+        with translated():
+            return self._topics.held_back(topic)
+
     def close(self) -> None:
         """Close what was made."""
         with translated():

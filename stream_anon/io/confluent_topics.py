@@ -92,11 +92,21 @@ class ConfluentTopics:
         found = self._offsets(partitions, OffsetSpec.for_timestamp(int(when * 1000)))
         return ends | {number: min(at, ends[number]) for number, at in found.items() if at >= 0}
 
-    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[int, int]:
+    def held_back(self, topic: str) -> dict[int, int]:
+        """Partitions with records behind an open transaction, and the offset at which that begins."""
+        stable = {number: end for number, (_, end) in self.bounds(topic).items()}
+        partitions = [TopicPartition(topic, number) for number in stable]
+        ends = self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+        return {number: at for number, at in stable.items() if ends[number] > at}
+
+    def _offsets(
+        self,
+        partitions: list[TopicPartition],
+        spec: OffsetSpec,
+        level: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> dict[int, int]:
         asked = self.admin.list_offsets(
-            dict.fromkeys(partitions, spec),
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=_PATIENCE,
+            dict.fromkeys(partitions, spec), isolation_level=level, request_timeout=_PATIENCE
         )
         return {tp.partition: future.result().offset for tp, future in asked.items()}
 

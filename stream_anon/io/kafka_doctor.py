@@ -12,6 +12,8 @@ from stream_anon.io.transport import AbortableError, NotAllowedError, TopicFacts
 
 _METADATA = 4_096
 _PATIENCE = 15.0  # seconds for what a new broker has to make first
+_LONGEST_TRANSACTION = 30.0  # seconds after which a broker has ended what a dead worker left, unless told otherwise
+STAYS_OPEN = "find it with kafka-transactions.sh find-hanging and end it with kafka-transactions.sh abort"
 _LOOK = "look at the broker's log and ask again"
 
 
@@ -41,6 +43,9 @@ class Examined(Protocol):
 
     def newest(self, topic: str) -> float:
         """The time of the newest record, in seconds since 1970, or 0."""
+
+    def held_back(self, topic: str) -> dict[int, int]:
+        """Partitions with records behind an open transaction, and the offset at which that begins."""
 
     def close(self) -> None:
         """Close every connection."""
@@ -81,7 +86,7 @@ class Doctor:
         if self.dead_letter is not None:
             dead = self.dead_letter
             asks.append(lambda: self._topic("dead-letter topic", dead, "WRITE"))
-        for ask in [*asks, self._group, self._transactions, self._metadata, self._clock]:
+        for ask in [*asks, self._group, self._transactions, self._open, self._metadata, self._clock]:
             yield ask()
 
     def _topic(self, question: str, name: str, operation: str) -> Finding:
@@ -127,6 +132,22 @@ class Doctor:
         except TransportError as error:
             return Finding("transactions", False, str(error), _LOOK)
         return Finding("transactions", True, f"begun and aborted in {(time.monotonic() - began) * 1000:.0f} ms")
+
+    def _open(self) -> Finding:
+        """A transaction that nobody ends hides everything behind it, and no worker may take over what it holds."""
+        question, until = "open transactions", time.monotonic() + _LONGEST_TRANSACTION
+        try:
+            stuck = self.broker.held_back(self.output)
+            while stuck and time.monotonic() < until:
+                time.sleep(0.5)
+                now = self.broker.held_back(self.output)
+                stuck = {partition: at for partition, at in stuck.items() if now.get(partition) == at}
+        except TransportError:
+            return Finding(question, True, "not known")  # the topic's own line tells
+        if not stuck:
+            return Finding(question, True, "none stays open in the output")
+        where = ", ".join(f"partition {partition} from offset {at}" for partition, at in sorted(stuck.items()))
+        return Finding(question, False, f"one stays open in {self.output}: {where}", STAYS_OPEN)
 
     def _metadata(self) -> Finding:
         limit = self.broker.metadata_limit()

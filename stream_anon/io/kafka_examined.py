@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka import KafkaProducer, TopicPartition
 from kafka import errors as client_errors
-from kafka.admin import ConfigResource
+from kafka.admin import ConfigResource, OffsetSpec
 
 from stream_anon.io.kafka_errors import translated
 from stream_anon.io.kafka_options import client_options
@@ -91,6 +91,13 @@ class KafkaExamined:
                     for records in reader.poll(timeout_ms=500).values():
                         newest = max([newest, *(r.timestamp / 1000 for r in records)])
         return newest
+
+    def held_back(self, topic: str) -> dict[int, int]:
+        """By the ends that the two kinds of reader see."""
+        with translated():
+            stable = {TopicPartition(topic, number): end for number, (_, end) in self._topics.bounds(topic).items()}
+            ends = self._topics.admin.list_partition_offsets(dict.fromkeys(stable, OffsetSpec.LATEST))
+            return {tp.partition: at for tp, at in stable.items() if ends[tp].offset > at}
 
     def close(self) -> None:
         """Close what was made."""

@@ -16,6 +16,8 @@ from stream_anon.runtime.settings import WorkerSettings
 
 _log = logging.getLogger("stream_anon.worker")
 _LEARN_EVERY = 5.0  # seconds between questions whether every partition has a ledger by now
+_TELL_EVERY = 30.0  # seconds between words about partitions that wait for a predecessor's transaction to end
+_STUCK = "ask stream-anon doctor; if it finds an open transaction: kafka-transactions.sh find-hanging, then abort"
 
 
 class Ownership:
@@ -35,6 +37,7 @@ class Ownership:
         self._generation: int | None = None
         self._unrestored: set[int] = set()
         self._learned = float("-inf")
+        self._stuck: float | None = None  # since when, or since the last word about it
         self._transport, self._holdings, self._parts = transport, holdings, parts
         self._settings, self._observer = settings, observer
         self.codec = Codec.of(parts.key)
@@ -85,6 +88,7 @@ class Ownership:
         stayed = frozenset(before & set(self._holdings.partitions))
         if self._unrestored:
             self._restore(now)
+        self._tell_stuck(now)
         self._learn(now)
         self._observer.assigned(len(self._holdings.partitions), dict(self.quarantined))
         return stayed
@@ -157,6 +161,17 @@ class Ownership:
         if lost:
             self._observer.suppressed("retention", lost)
             _log.error("records lost to retention", extra={"partition": number, "records": lost})
+
+    def _tell_stuck(self, now: float) -> None:
+        """Partitions that cannot be restored, again and again: a transaction over their offsets does not end."""
+        if not self._unrestored:
+            self._stuck = None
+        elif self._stuck is None:
+            self._stuck = now
+        elif now - self._stuck >= _TELL_EVERY:
+            self._stuck = now
+            told = {"partitions": sorted(self._unrestored), "remedy": _STUCK}
+            _log.warning("waiting for a transaction to end", extra=told)
 
     def _quarantine(self, number: int, code: str) -> None:
         self.quarantined[number] = code

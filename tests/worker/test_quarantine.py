@@ -83,3 +83,21 @@ def test_a_log_shorter_than_the_committed_offset_is_a_quarantine(world: World) -
     publish_and_leave(world)
     del world.broker.topics["in"][0].entries[2:]
     assert world.go(world.worker("x")).quarantined == {0: "beyond"}
+
+
+def test_a_transaction_that_stays_open_is_told_and_waited_for(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    publish_and_leave(world)
+    world.produce(*rows(3))
+    hanging = world.broker.transaction("somebody", world.broker.initialize("somebody"))
+    hanging.offsets[0] = world.broker.committed[0]
+    worker = world.worker("x")
+    world.go(worker, rounds=20, seconds=1.0)
+    assert "waiting for a transaction to end" not in caplog.messages
+    world.go(worker, rounds=20, seconds=1.0)
+    assert caplog.messages.count("waiting for a transaction to end") == 1
+    assert not worker.ready
+    assert len(world.out()) == 3
+    world.broker.end("somebody", "aborted")
+    world.go(worker)
+    assert worker.ready
+    assert len(world.out()) == 6
