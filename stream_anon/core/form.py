@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from stream_anon.core.hierarchy import Hierarchy
+from stream_anon.core.hierarchy import Hierarchy, ValueSet
 
 ENVELOPE = "_anon"
 """The field in which a published record tells of its group."""
@@ -32,18 +32,20 @@ class Form:
     """Turns labels, published values and envelopes into objects that msgspec writes as records.
 
     Where a field stands inside another, or one name is given twice, these are dictionaries; else they are structures,
-    whose names and labels are JSON already.
+    whose names and labels are JSON already. `policy` is how the envelopes name it.
     """
 
-    def __init__(self, quasi: Sequence[tuple[str, Hierarchy]], published: Sequence[str]) -> None:
+    def __init__(self, quasi: Sequence[tuple[str, Hierarchy]], published: Sequence[str], policy: str) -> None:
+        self.policy = policy
+        self.sets = [(q, h) for q, (_, h) in enumerate(quasi) if isinstance(h, ValueSet)]
         self._names = [*(name for name, _ in quasi), *published, ENVELOPE]
         self._labels: list[_Label] = [_as_json(hierarchy) for _, hierarchy in quasi]
         self.flat = len(set(self._names)) == len(self._names) and not any("." in name for name in self._names)
         self._record = _structure(self._names) if self.flat else None
 
-    def label(self, q: int, low: int, high: int) -> msgspec.Raw:
-        """The label of a stretch as JSON."""
-        return self._labels[q](low, high)
+    def labels(self, low: Sequence[int], high: Sequence[int]) -> list[Any]:
+        """The labels of stretches as JSON, one per quasi-identifier; those of `sets` need the values instead."""
+        return [label(a, b) for label, a, b in zip(self._labels, low, high, strict=True)]
 
     def written(
         self, labels: Sequence[Any], columns: Sequence[Sequence[Any]], envelopes: Iterator[Envelope]

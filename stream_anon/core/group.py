@@ -39,7 +39,8 @@ class Group:
     """Rows that satisfy the policy together, and what is published of them.
 
     `rows` are as they arrived, in the published order; `shown` are their sensitive codes as published, some of them
-    raised to ancestors. Id, order, labels and so every byte of the records are functions of the members, the policy
+    raised to ancestors. `losses` are the shares of information lost per quasi-identifier, `loss` is their weighted sum,
+    0 to 1. Id, order, labels and so every byte of the records are functions of the members, the policy
     and the secret: the same members give the same records again. `earlier` are rows published before under the same
     id, if this group only adds to it.
     """
@@ -50,6 +51,7 @@ class Group:
     low: Ints
     high: Ints
     losses: Floats
+    loss: float
     people: int
     reason: Reason
     schema: Schema = field(repr=False)
@@ -64,11 +66,6 @@ class Group:
         return f"<Group of {len(self.rows)} rows, {self.people} people, {self.reason}>"
 
     @property
-    def loss(self) -> float:
-        """The weighted share of information lost, 0 to 1."""
-        return float(np.dot(self.losses, self.schema.prices.weight))
-
-    @property
     def labels(self) -> tuple[Any, ...]:
         """The published value of each quasi-identifier."""
         ends = zip(self.schema.quasi, self.low.tolist(), self.high.tolist(), strict=True)
@@ -81,22 +78,18 @@ class Group:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What is published, in the published order."""
-        form, labels = self.schema.form, self.labels
-        for values, envelope in zip(self._values(), self._envelopes(), strict=True):
-            yield form.nested([*labels, *values, msgspec.structs.asdict(envelope)])
+        form, labels, columns = self.schema.form, self.labels, self._columns()
+        values = zip(*columns, strict=True) if columns else repeat(())
+        for row, envelope in zip(values, self._envelopes(), strict=False):
+            yield form.nested([*labels, *row, msgspec.structs.asdict(envelope)])
 
     def written(self) -> Iterator[Any]:
         """The same as objects that msgspec writes as JSON."""
         form = self.schema.form
-        labels = [
-            column.hierarchy.label_of(self.rows.qi[:, q])
-            if isinstance(column.hierarchy, ValueSet)
-            else form.label(q, low, high)
-            for q, (column, low, high) in enumerate(
-                zip(self.schema.quasi, self.low.tolist(), self.high.tolist(), strict=True)
-            )
-        ]
-        return form.written(labels, list(zip(*self._values(), strict=True)), self._envelopes())
+        labels: list[Any] = form.labels(self.low.tolist(), self.high.tolist())
+        for q, values in form.sets:
+            labels[q] = values.label_of(self.rows.qi[:, q])
+        return form.written(labels, self._columns(), self._envelopes())
 
     def encoded(self) -> list[bytes]:
         """The records as JSON: the same bytes for the same members, policy and secret."""
@@ -105,20 +98,18 @@ class Group:
     def _envelopes(self) -> Iterator[Envelope]:
         before = 0 if self.earlier is None else len(self.earlier)
         size = before + len(self.rows)
-        policy = f"{self.schema.policy.name}@{self.schema.fingerprint[:6]}"
         shared = map(repeat, (size, self.people, round(self.loss, 4)))
-        return map(Envelope, repeat(policy), repeat(self.id), range(before, size), *shared)
+        return map(Envelope, repeat(self.schema.form.policy), repeat(self.id), range(before, size), *shared)
 
-    def _values(self) -> list[list[Any]]:
-        """What is published as it came, row by row, but for sensitive values that are published as an ancestor."""
-        values: list[list[Any]] = self.rows.values.tolist()
-        raised = self.shown != self.rows.sensitive
-        if raised.any():
-            for row, s in zip(*np.nonzero(raised), strict=True):
+    def _columns(self) -> list[list[Any]]:
+        """What is published as it came, column by column, but for sensitive values published as an ancestor."""
+        columns: list[list[Any]] = self.rows.values.T.tolist()
+        if self.shown is not self.rows.sensitive:
+            for row, s in zip(*np.nonzero(self.shown != self.rows.sensitive), strict=True):
                 tree = self.schema.sensitive[s].hierarchy
                 assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
-                values[row][s] = tree.labels[int(self.shown[row, s])]  # sensitive columns come first
-        return values
+                columns[s][row] = tree.labels[int(self.shown[row, s])]  # sensitive columns come first
+        return columns
 
     @property
     def everyone(self) -> Batch:
@@ -170,21 +161,14 @@ def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reasons: Sequ
     low = np.minimum.reduceat(rows.qi, starts[:-1], axis=0)
     high = np.maximum.reduceat(rows.qi, starts[:-1], axis=0)
     losses = _losses(rows, starts, low, high, schema)
-    return [
-        Group(
-            identity,
-            rows.take(slice(first, last)),
-            repaired.sensitive[first:last],
-            low[g],
-            high[g],
-            losses[g],
-            people[g],
-            reasons[g],
-            schema,
-            _SEAL,
-        )
-        for g, (identity, (first, last)) in enumerate(zip(identities, pairwise(starts.tolist()), strict=True))
-    ]
+    total = _weighted(losses, schema).tolist()
+    groups = []
+    for g, (identity, (first, last)) in enumerate(zip(identities, pairwise(starts.tolist()), strict=True)):
+        mine = rows.take(slice(first, last))
+        shown = mine.sensitive if repaired is rows else repaired.sensitive[first:last]
+        box = low[g], high[g], losses[g], total[g]
+        groups.append(Group(identity, mine, shown, *box, people[g], reasons[g], schema, _SEAL))
+    return groups
 
 
 def reuse(row: Batch, host: Group) -> Group | None:
@@ -202,7 +186,7 @@ def reuse(row: Batch, host: Group) -> Group | None:
     requirements = host.schema.requirements
     if requirements.repairing or requirements.failing(everyone) is not None:  # what was raised cannot be judged anew
         return None
-    box = host.low, host.high, host.losses
+    box = host.low, host.high, host.losses, host.loss
     people = distinct(everyone.subject)
     return Group(host.id, row, row.sensitive, *box, people, Reason.REUSED, host.schema, _SEAL, host.everyone)
 
@@ -229,3 +213,11 @@ def _losses(rows: Batch, starts: Ints, low: Ints, high: Ints, schema: Schema) ->
         if isinstance(column.hierarchy, ValueSet):
             losses[:, q] = [column.hierarchy.loss_of(rows.qi[a:b, q]) for a, b in pairwise(starts)]
     return losses
+
+
+def _weighted(losses: Floats, schema: Schema) -> Floats:
+    """Column by column, so that a group's sum does not depend on how many are summed at once."""
+    total = np.zeros(len(losses))
+    for column, weight in zip(losses.T, schema.prices.weight.tolist(), strict=True):
+        total += column * weight
+    return total

@@ -132,6 +132,8 @@ class Schema:
         requirements, problems = build_models(policy.privacy, sensitive, tables)
         if problems:
             raise PolicyError(loaded.diagnostics(problems))
+        fingerprint = _fingerprint(policy, [h for h in built.values() if h is not None], tables)
+        named = [(column.name, column.hierarchy) for column in quasi]
         return cls(
             policy=policy,
             quasi=quasi,
@@ -141,8 +143,8 @@ class Schema:
             requirements=requirements,
             keys=keys,
             prices=pack([column.hierarchy for column in quasi], _shares([column.weight for column in quasi])),
-            form=Form([(column.name, column.hierarchy) for column in quasi], policy.published_as_is),
-            fingerprint=_fingerprint(policy, [h for h in built.values() if h is not None], tables),
+            form=Form(named, policy.published_as_is, f"{policy.name}@{fingerprint[:6]}"),
+            fingerprint=fingerprint,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from stream_anon.errors import PrivacyViolation
 from stream_anon.io.transport import Ref
 from stream_anon.runtime.codec import derive, digest_of
 from stream_anon.runtime.ledger import Ledger, Members
-from stream_anon.runtime.parts import Formed, Parts
+from stream_anon.runtime.parts import Formed, Ints, Parts
 
 
 class WithdrawnError(Exception):
@@ -31,19 +32,24 @@ class Press:
 
     def fix(self, groups: Sequence[Any]) -> list[Formed]:
         """Groups with their bytes and the digests of these."""
+        ends = list(accumulate([len(group.rows) for group in groups], initial=0))
+        members = _in_order([group.rows.ref for group in groups])
+        oldest = np.minimum.reduceat(np.concatenate([group.rows.arrived for group in groups]), ends[:-1]).tolist()
         return [
             Formed(
                 group.id,
-                tuple(sorted(map(tuple, group.rows.ref.tolist()))),
+                tuple(members[first:last]),
                 records,
                 digest_of(self._key, records),
                 str(group.reason),
                 group.rows.arrived,
-                min(group.rows.arrived.tolist()),
+                first_arrival,
                 group.losses,
                 group.rows,
             )
-            for group, records in zip(groups, self._parts.write(groups), strict=True)
+            for group, (first, last), records, first_arrival in zip(
+                groups, pairwise(ends), self._parts.write(groups), oldest, strict=True
+            )
         ]
 
     def reprint(self, ledger: Ledger, fetched: dict[Ref, bytes | None], now: float) -> list[Formed]:
@@ -79,6 +85,14 @@ class Press:
         group.reason = "replayed"
         group.rows = None
         return group
+
+
+def _in_order(refs: Sequence[Ints]) -> list[Ref]:
+    """The members of all groups, those of each in ascending order."""
+    flat = np.concatenate(refs)
+    group = np.repeat(np.arange(len(refs)), [len(ref) for ref in refs])
+    flat = flat[np.lexsort((flat[:, 1], flat[:, 0], group))]
+    return list(zip(flat[:, 0].tolist(), flat[:, 1].tolist(), strict=True))
 
 
 def members_of(ledgers: Sequence[Ledger]) -> list[Ref]:

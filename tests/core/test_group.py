@@ -305,7 +305,7 @@ def test_raised_values_are_raised_in_flat_records_too(tmp_path: Path) -> None:
     group = release(encoded(schema, rows), schema, Reason.READY)
     names = {name: name.replace(".", "_") for name in ("home.zip", "home.ward")}
     quasi = tuple(dataclasses.replace(column, name=names.get(column.name, column.name)) for column in schema.quasi)
-    form = Form([(column.name, column.hierarchy) for column in quasi], [names.get(n, n) for n in schema.published])
+    form = Form([(column.name, column.hierarchy) for column in quasi], [names.get(n, n) for n in schema.published], "p")
     flat = dataclasses.replace(schema, quasi=quasi, form=form)
     assert form.flat
     assert not schema.form.flat
