@@ -195,8 +195,12 @@ class KafkaTransport:
             raise translate(error) from None
 
     def _ledgers(self, wanted: list[TopicPartition], timeout: float) -> dict[int, Committed | None]:
-        # committed() asks for one partition only; the coordinator behind it takes a list.
-        found = self._consumer._coordinator.fetch_committed_offsets(wanted, timeout_ms=int(timeout * 1000))
+        # committed() asks for one partition only; the coordinator behind it takes a list. It keeps the question that
+        # nobody waited for, and would give its answer, by then an old one, to whoever asks next: a ledger that was
+        # followed by others, from which rows would be published again.
+        coordinator = self._consumer._coordinator
+        coordinator._offset_fetch_futures.clear()
+        found = coordinator.fetch_committed_offsets(wanted, timeout_ms=int(timeout * 1000))
         result: dict[int, Committed | None] = {tp.partition: None for tp in wanted}
         for tp, value in found.items():
             if value.offset >= 0:

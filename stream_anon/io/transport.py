@@ -128,9 +128,10 @@ class Transport(Protocol):
         """Undo `pause`."""
 
     def ledgers(self, partitions: Collection[int]) -> dict[int, Committed | None]:
-        """What is committed for `partitions`, assigned or not; None where nothing ever was.
+        """What is committed for `partitions`, assigned or not, at the time of asking; None where nothing ever was.
 
-        A partition with an open transaction over its offset is left out: its answer is not known yet.
+        A partition with an open transaction over its offset is left out: its answer is not known yet. An answer to an
+        earlier question must never be given: whoever takes an old ledger for the present one publishes rows again.
         """
 
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:

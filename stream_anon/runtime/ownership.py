@@ -37,6 +37,7 @@ class Ownership:
         self._generation: int | None = None
         self._unrestored: set[int] = set()
         self._learned = float("-inf")
+        self._newest: dict[int, int] = {}  # the highest sequence number seen in each partition's ledger
         self._stuck: float | None = None  # since when, or since the last word about it
         self._transport, self._holdings, self._parts = transport, holdings, parts
         self._settings, self._observer = settings, observer
@@ -65,6 +66,7 @@ class Ownership:
         somebody else wrote to is dropped.  4. What has no state is restored.
         """
         before = set(self._holdings.partitions)
+        self._newest |= {number: mine.ledger.sequence for number, mine in self._holdings.partitions.items()}
         for number in polled.assigned | (polled.out_of_range & before):
             self.forget(number, now)
         member = polled.membership
@@ -119,9 +121,16 @@ class Ownership:
                     continue
                 self._unrestored.discard(number)
                 try:
-                    restored[number] = restorer.restore(number, text, siblings)
+                    found = restorer.restore(number, text, siblings)
                 except QuarantineError as error:
                     self._quarantine(number, error.code)
+                    continue
+                if found.ledger.sequence < self._newest.get(number, 0):
+                    self._unrestored.add(number)
+                    if self._stuck is None:
+                        _log.error("an old ledger was told, and is asked for again", extra={"partition": number})
+                    continue
+                restored[number] = found
             self._replay(restored, now)
         except AbortableError:  # the broker is not there for the moment: ask again after the next poll
             self._unrestored |= set(texts) - set(self.quarantined)

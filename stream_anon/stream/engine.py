@@ -56,7 +56,7 @@ class Engine:
         while taken < len(batch) and (room := min(self._buffer.room(), len(batch) - taken)):
             rows = batch.take(slice(taken, taken + room))
             fresh = rows.serial == UNNUMBERED
-            self._schema.requirements.observe(rows.take(fresh))  # what comes back was seen before
+            self._schema.requirements.observe(rows if fresh.all() else rows.take(fresh))  # the others were seen before
             self._arrive(self._buffer.stage(rows), fresh)
             taken += room
             outcome = self._let_go()

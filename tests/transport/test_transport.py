@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from stream_anon.io import confluent, kafka
 from stream_anon.io.clients import client_of
 from stream_anon.io.memory import MemoryTransport
 from stream_anon.io.memory_log import MemoryBroker
@@ -219,6 +220,26 @@ def test_offsets_of_an_open_transaction_are_not_known(world: Memory | Real) -> N
     assert first.ledgers([0, 1]) == {1: Committed(1, "old\0")}
     first.commit()
     assert first.ledgers([0]) == {0: Committed(2, "new\0")}
+
+
+def test_an_answer_that_nobody_waited_for_is_not_given_later(
+    world: Memory | Real, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ledger that others have followed since would have its rows published again."""
+    t = world.transport("w")
+    polled = start(t, {0, 1})
+    for module in (kafka, confluent):
+        monkeypatch.setattr(module, "_STABLE_READ", 0.002)
+    known = 0
+    for number in range(1, 40):
+        transact(t, polled, [], {0: Committed(number, "text\0")})
+        answer = t.ledgers([0])
+        known += bool(answer)
+        assert answer in ({}, {0: Committed(number, "text\0")})
+        time.sleep(0.01)
+    monkeypatch.undo()
+    assert t.ledgers([0]) == {0: Committed(39, "text\0")}
+    assert known < 39 or isinstance(world, Memory), "every answer came in time: nothing was tried"
 
 
 def test_a_generation_that_is_over_is_refused_and_the_worker_goes_on(world: Memory | Real) -> None:

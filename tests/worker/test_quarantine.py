@@ -101,3 +101,22 @@ def test_a_transaction_that_stays_open_is_told_and_waited_for(world: World, capl
     world.go(worker)
     assert worker.ready
     assert len(world.out()) == 6
+
+
+def test_an_old_ledger_is_not_believed(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.produce(*rows(3))
+    worker = world.worker("x")
+    world.go(worker)
+    old = dict(world.broker.committed)
+    world.produce(*rows(3))
+    world.go(worker)
+    assert len(world.out()) == 6
+    new, world.broker.committed = dict(world.broker.committed), old
+    worker.ownership.forget(0, world.now)
+    world.go(worker)
+    assert not worker.ready
+    assert "an old ledger was told, and is asked for again" in caplog.messages
+    world.broker.committed = new
+    world.go(worker)
+    assert worker.ready
+    assert len(world.out()) == 6
