@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         bound = prepare(chaos.policy)[0].policy.stream.max_delay.time
         assert bound is not None
         return {
-            **judge(chaos, taken),
+            **judge(chaos, producer.places()),
             **delays(chaos, bound, calm, first),
             "bound": bound,
             "restarts": options.restarts,
