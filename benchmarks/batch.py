@@ -15,12 +15,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from adult import AGES, QUASI, SENSITIVE, Source, source
+from msgspec.structs import replace
 from others import OTHERS, run_other
 
 from stream_anon.batch import ALGORITHMS, Partition, partition

@@ -7,10 +7,12 @@ them joins them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import astuple, replace
 
 from stream_anon.core.hierarchy.base import Floats, Ints
 
@@ -19,10 +21,10 @@ NO_GUARD = -1
 """The guard of a row whose person wants no protection, or whose policy knows no guards."""
 
 UNNUMBERED = -1
+_LISTS = (list, tuple)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class Batch(msgspec.Struct, frozen=True, eq=False):
     """n rows.
 
     `qi` (n, q): positions in the hierarchies. `sensitive` (n, s): codes, equal if and only if the values are.
@@ -50,8 +52,8 @@ class Batch:
 
     def take(self, index: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice | Sequence[int]) -> Batch:
         """The rows at `index`, in its order."""
-        chosen = index if isinstance(index, slice | np.ndarray) else np.asarray(index, dtype=np.intp)
-        return Batch(*[getattr(self, name)[chosen] for name in _COLUMNS])
+        chosen: Any = np.asarray(index, dtype=np.intp) if isinstance(index, _LISTS) else index
+        return Batch(*[column[chosen] for column in astuple(self)])
 
     def identities(self) -> Ints:
         """One number per row that no other record has."""
@@ -66,12 +68,9 @@ class Batch:
         """All rows in order; at least one batch is needed to know the columns."""
         if len(batches) == 1:
             return batches[0]
-        return Batch(*[np.concatenate([getattr(b, name) for b in batches]) for name in _COLUMNS])
+        return Batch(*map(np.concatenate, zip(*map(astuple, batches), strict=True)))
 
 
 def identities(ref: Ints) -> Ints:
     """One number per ref (n, 2): a partition holds fewer than 2^48 records."""
     return np.asarray(ref[:, 0] * np.int64(1 << 48) + ref[:, 1])
-
-
-_COLUMNS = tuple(field.name for field in fields(Batch))

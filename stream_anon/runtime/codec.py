@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import zlib
-from base64 import b85decode, b85encode
+from base64 import b85decode
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,10 @@ LIMIT = 4_095
 """Characters before the closing NUL: brokers take 4,096, and one client reads text without NUL past its end."""
 
 _VERSION = "1"
+_POWERS = 85 ** np.arange(4, -1, -1)
+_ALPHABET = np.frombuffer(
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~", dtype=np.uint8
+)
 _MOST = 1 << 24  # bytes a decoder will inflate: far beyond any ledger that fits, far below what would hurt
 
 
@@ -60,7 +64,7 @@ class Codec:
         plain = b"z" + small if len(small) < len(body) else b"r" + body
         nonce = hmac.digest(self._nonce_key, plain, "sha256")[:12]
         sealed = nonce + self._cipher.encrypt(nonce, plain, _VERSION.encode())
-        return Committed(ledger.low, _VERSION + b85encode(sealed).decode("ascii") + "\0")
+        return Committed(ledger.low, _VERSION + b85encode(sealed) + "\0")
 
     def decode(self, committed: Committed, place: Place) -> Ledger:
         """The ledger of `place`, or a `LedgerError` that says why this is none."""
@@ -83,6 +87,18 @@ class Codec:
         if ledger.low != committed.offset:
             raise LedgerError("moved", "the committed offset was changed and the ledger beside it was not")
         return ledger
+
+
+def b85encode(data: bytes) -> str:
+    """What `base64.b85encode` makes, all words at once: the library goes word by word, in Python.
+
+    >>> b85encode(b"ledger"), b85decode(b85encode(b"ledger"))
+    ('Y-MC;WpV', b'ledger')
+    """
+    padding = -len(data) % 4
+    words = np.frombuffer(data + bytes(padding), dtype=">u4").astype(np.int64)
+    digits = words[:, None] // _POWERS % 85
+    return bytes(_ALPHABET[digits])[: 5 * len(words) - padding].decode("ascii")
 
 
 def fits(committed: Committed) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from stream_anon.core.batch import UNNUMBERED, Batch
 from stream_anon.core.hierarchy import Ints
 
 _FIRST_SIZE = 1024
-_COLUMNS = tuple(f.name for f in fields(Batch))
+_COLUMNS = Batch.__struct_fields__
 _NONE = np.empty(0, dtype=np.int64)
 
 

@@ -128,3 +128,8 @@ def test_a_digest_depends_on_key_content_and_order() -> None:
     base = digest_of(b"key", [b"a", b"b"])
     others = [digest_of(b"kez", [b"a", b"b"]), digest_of(b"key", [b"b", b"a"]), digest_of(b"key", [b"ab"])]
     assert base not in others
+
+
+@given(st.binary(max_size=200))
+def test_texts_are_base85_as_the_library_writes_it(data: bytes) -> None:
+    assert b85encode(data) == base64.b85encode(data).decode()
