@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_anon.io.transport import Committed
-from stream_anon.runtime.codec import LIMIT, Codec, LedgerError, digest_of, fits
+from stream_anon.runtime.codec import LIMIT, Codec, LedgerError, b85encode, digest_of, fits
 from stream_anon.runtime.ledger import Ledger, Place, contains, without
 
 PLACE = Place("cluster", "topic", 3)
