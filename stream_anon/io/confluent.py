@@ -24,6 +24,7 @@ from stream_anon.io.transport import (
     Slice,
     TopicFacts,
     TransportError,
+    UnderWay,
 )
 from stream_anon.io.watchdog import Watchdog
 
@@ -94,6 +95,7 @@ class ConfluentTransport:
         """
         if self._leaving:  # a consumer that closes is still told, and may no longer be asked
             return
+        self._settled = bytes(consumer.consumer_group_metadata())
         new = [TopicPartition(self._topic, tp.partition, 0) for tp in partitions]
         consumer.incremental_assign(new)
         consumer.pause(new)
@@ -101,7 +103,6 @@ class ConfluentTransport:
         self._owned |= numbers
         self._paused |= numbers
         self._assigned |= numbers
-        self._settled = bytes(consumer.consumer_group_metadata())
         self._introduced = True
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -252,9 +253,9 @@ class ConfluentTransport:
         with translated():
             return self._topics.offsets_at(topic, when)
 
-    def aside(self, call: Callable[[], None]) -> Callable[[], None]:
+    def aside(self, call: Callable[[], None]) -> UnderWay:
         """On a thread of its own: most of a transaction is waiting, and compiled kernels need no interpreter."""
-        return self._beside.submit(call).result
+        return self._beside.submit(call)
 
     @property
     def _open(self) -> Producer:

@@ -127,12 +127,14 @@ class ConfluentTopics:
         until = time.monotonic() + _PATIENCE
         while at <= offsets[-1]:
             for message in consume(self.consumer, 2_000, 0.2):
+                if message.partition() != partition:
+                    continue
                 error, at = message.error(), max(at, message.offset() or 0)
                 if error is None:
                     if at in wanted:
                         found[partition, at] = message.value()
                     at += 1
-                elif error.code() in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+                elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                     return
             if time.monotonic() > until:
                 raise TransportError("records of announced groups could not be read in time")

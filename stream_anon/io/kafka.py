@@ -30,6 +30,7 @@ from stream_anon.io.transport import (
     Ref,
     Slice,
     TopicFacts,
+    UnderWay,
 )
 from stream_anon.io.watchdog import Watchdog
 
@@ -124,7 +125,8 @@ class KafkaTransport:
         out_of_range: frozenset[int] = frozenset()
         found: dict[TopicPartition, Sequence[Any]] = {}
         try:
-            found = self._consumer.poll(timeout_ms=max(0, int(timeout * 1000)), max_records=max(1, limit))
+            with self._watchdog("poll"):
+                found = self._consumer.poll(timeout_ms=max(0, int(timeout * 1000)), max_records=max(1, limit))
         except client_errors.OffsetOutOfRangeError as error:
             out_of_range = frozenset(tp.partition for tp in error.args[0])
             self._reading.again(tp for tp in self._consumer.assignment() if tp.partition not in out_of_range)
@@ -230,9 +232,9 @@ class KafkaTransport:
         with self._watchdog("offsets_at"), translated():
             return self._topics.offsets_at(topic, when)
 
-    def aside(self, call: Callable[[], None]) -> Callable[[], None]:
+    def aside(self, call: Callable[[], None]) -> UnderWay:
         """On a thread of its own: half of a transaction is waiting, and compiled kernels need no interpreter."""
-        return self._beside.submit(call).result
+        return self._beside.submit(call)
 
     def begin(self) -> None:
         """Open a transaction; the producer is made when it is first needed."""
@@ -245,7 +247,7 @@ class KafkaTransport:
     def send(self, records: Sequence[Outgoing]) -> None:
         """Send; the answers are looked at before the commit."""
         with self._watchdog("send"), translated():
-            self._futures += send_all(self._producer, records)
+            self._futures += [(future, _batch_of(future)) for future in send_all(self._producer, records)]
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Under the captured generation; a generation that is over makes the transaction abortable."""
@@ -259,9 +261,11 @@ class KafkaTransport:
         """Flush, check every answer, then commit."""
         with self._watchdog("flush"), translated():
             self._producer.flush(timeout=30)
-        for future in self._futures:
+        for future, batch in self._futures:
             if not future.is_done or future.failed():
                 raise AbortableError(f"a record was not taken: {type(getattr(future, 'exception', None)).__name__}")
+            if _batch_of(future) is not batch:  # one answer stands for a batch, and this one was cut in two
+                raise AbortableError("a batch was split")
         self._futures = []
         with self._watchdog("commit"):
             try:
@@ -276,7 +280,8 @@ class KafkaTransport:
         old, self._producer, self._futures = self._producer, None, []
         with self._watchdog("renew"), translated():
             if old is not None:
-                with contextlib.suppress(client_errors.KafkaError):
+                with contextlib.suppress(client_errors.KafkaError, AttributeError):
+                    old._sender.force_close()  # closing alone waits for what was not sent, and then gives up
                     old.close(timeout=0)
             options = dict(self._producer_options)
             # A batch that a topic does not take is split by the client, which then gives up flushing.
@@ -292,6 +297,11 @@ class KafkaTransport:
                 self._producer.close(timeout=1)
             self._consumer.close(autocommit=False, timeout_ms=3_000)
             self._topics.close()
+
+
+def _batch_of(future: Any) -> object:
+    """The batch whose answer a future waits for."""
+    return getattr(future, "_produce_future", None)
 
 
 def _quiet(record: logging.LogRecord) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka import errors as client_errors
 
-_GONE = (client_errors.IllegalStateError, AssertionError, KeyError)
+_GONE = (client_errors.IllegalStateError, AssertionError, KeyError, ValueError)
 
 
 class Reading:

@@ -14,7 +14,7 @@ from kafka.admin import ConfigResource, NewTopic
 from stream_anon.io.kafka_options import client_options
 from stream_anon.io.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, not_created
 from stream_anon.io.stretches import stretches
-from stream_anon.io.transport import NotAllowedError, Ref, TopicFacts, TransportError
+from stream_anon.io.transport import AbortableError, NotAllowedError, Ref, TopicFacts, TransportError
 
 _PATIENCE = 20.0  # seconds to wait for one stretch of records
 
@@ -65,7 +65,10 @@ class KafkaTopics:
         """First and end offsets of each partition."""
         count = len(next(t for t in self.admin.describe_topics([topic]) if t["name"] == topic)["partitions"])
         partitions = [TopicPartition(topic, p) for p in range(count)]
-        first, end = self.consumer.beginning_offsets(partitions), self.consumer.end_offsets(partitions)
+        try:
+            first, end = self.consumer.beginning_offsets(partitions), self.consumer.end_offsets(partitions)
+        except KeyError:  # the client leaves out what has no leader, and then looks for it
+            raise AbortableError("a partition has no leader") from None
         return {tp.partition: (first[tp], end[tp]) for tp in partitions}
 
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:

@@ -15,7 +15,19 @@ from stream_anon.io.transport import (
     Ref,
     Slice,
     TopicFacts,
+    UnderWay,
 )
+
+
+class _Later:
+    """A call that is made by whoever waits for it."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.result = call
+
+    def done(self) -> bool:
+        """Not before."""
+        return False
 
 
 class MemoryTransport:
@@ -134,9 +146,9 @@ class MemoryTransport:
             for p, log in enumerate(self.broker.logs(topic))
         }
 
-    def aside(self, call: Callable[[], None]) -> Callable[[], None]:
+    def aside(self, call: Callable[[], None]) -> UnderWay:
         """Nothing happens before it is waited for."""
-        return call
+        return _Later(call)
 
     def begin(self) -> None:
         """Open a transaction."""

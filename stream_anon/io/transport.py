@@ -91,6 +91,11 @@ class TopicFacts:
     cleanup_policy: str = "delete"
     max_message_bytes: int = 1_048_588
 
+    def refuse_an_old_broker(self) -> None:
+        """Brokers that tell no ids of topics do not know the requests either by which a worker's successor is safe."""
+        if not self.topic_id.strip("0-") or self.topic_id == "None":
+            raise StreamAnonError("the broker tells no ids of topics: Kafka 2.8 or later is needed")
+
     def refuse_compaction(self, topic: str) -> None:
         """An output that keeps the last record per key keeps one of each group: the key is the group."""
         if "compact" in self.cleanup_policy:
@@ -106,6 +111,16 @@ class Outgoing(NamedTuple):
     topic: str
     key: bytes
     values: Sequence[bytes]
+
+
+class UnderWay(Protocol):
+    """Something that is done while its caller goes on."""
+
+    def done(self) -> bool:
+        """Whether it has come to an end."""
+
+    def result(self) -> None:
+        """Wait for its end, and raise its error."""
 
 
 @runtime_checkable
@@ -146,10 +161,10 @@ class Transport(Protocol):
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:
         """Per partition the first offset with a record at or after `when`, seconds since 1970; its end if none is."""
 
-    def aside(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Do `call`, a whole transaction, while the caller goes on; what is returned waits for it and raises its error.
+    def aside(self, call: Callable[[], None]) -> UnderWay:
+        """Do `call`, a whole transaction, while the caller goes on.
 
-        Nothing else may be asked of the transport meanwhile.
+        Nothing else of a transaction may be asked for meanwhile; reading may go on.
         """
 
     def begin(self) -> None:

@@ -18,12 +18,12 @@ def _exit(call: str) -> None:
 
 
 class Watchdog:
-    """Guards one call at a time, made by one thread. What a worker leaves open when it ends, its successor settles."""
+    """Guards one call at a time of each thread. What a worker leaves open when it ends, its successor settles."""
 
     def __init__(self, seconds: float = 45.0, end: Callable[[str], None] = _exit) -> None:
         self.seconds = seconds
         self._end = end
-        self._guarded: tuple[str, float] | None = None
+        self._guarded: dict[int, tuple[str, float]] = {}
         self._thread: threading.Thread | None = None
 
     @contextlib.contextmanager
@@ -32,17 +32,21 @@ class Watchdog:
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
             self._thread.start()
-        outer = self._guarded
-        self._guarded = (call, time.monotonic() + self.seconds)
+        me = threading.get_ident()
+        outer = self._guarded.get(me)
+        self._guarded[me] = (call, time.monotonic() + self.seconds)
         try:
             yield
         finally:
-            self._guarded = outer
+            if outer is None:
+                del self._guarded[me]
+            else:
+                self._guarded[me] = outer
 
     def _watch(self) -> None:
         while True:
             time.sleep(min(1.0, self.seconds / 4))
-            guarded = self._guarded
-            if guarded is not None and time.monotonic() > guarded[1]:
-                self._guarded = None
-                self._end(guarded[0])
+            late = [call for call, until in list(self._guarded.values()) if time.monotonic() > until]
+            if late:
+                self._end(late[0])
+                return

@@ -54,9 +54,19 @@ class Ownership:
         self._transport.facts(settings.input)
         for topic in filter(None, (settings.output, settings.dead_letter)):
             facts = self._transport.facts(topic)
+            facts.refuse_an_old_broker()
             if topic == settings.output:
                 facts.refuse_compaction(topic)
                 self._holdings.largest = min(self._holdings.largest, facts.max_message_bytes - 512)
+
+    def concerned(self, polled: Polled) -> bool:
+        """Whether following this poll may change whose partitions are ours: no transaction may be under way then."""
+        member, mine = polled.membership, set(self._holdings.partitions)
+        if polled.assigned or polled.out_of_range or polled.over:
+            return True
+        return member is not None and (
+            member.generation != self._generation or bool(self._unrestored) or not mine <= member.partitions
+        )
 
     def follow(self, polled: Polled, now: float) -> frozenset[int]:
         """Take up what the poll told of the group; the partitions that were ours before and still are.
@@ -97,6 +107,8 @@ class Ownership:
 
     def forget(self, number: int, now: float) -> None:
         """Drop a partition's state and restore it from its ledger later."""
+        if number in self._holdings.partitions:
+            self._newest[number] = self._holdings.partitions[number].ledger.sequence
         self._holdings.drop(number, now)
         self._transport.pause([number])
         self.quarantined.pop(number, None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from operator import attrgetter
 
 import numpy as np
@@ -37,6 +39,12 @@ class Plan:
         return [Outgoing(topic, group.id.encode(), group.records) for group in groups] + self.letters
 
 
+def _fitting(groups: Sequence[Formed], room: float) -> int:
+    """How many of the groups may fit, roughly; one is tried in any case."""
+    most = int(room / PER_ROW)
+    return bisect_right(list(accumulate(len(group.members) for group in groups)), most) or min(1, len(groups))
+
+
 @dataclass(frozen=True, slots=True)
 class Planner:
     """Makes plans. With `announce` off a group is published by the transaction that first names it: for tests only,
@@ -54,7 +62,7 @@ class Planner:
         Those with the oldest rows come first: they are due, and they are what holds a ledger's lowest offset back.
         """
         formed = sorted(formed, key=attrgetter("oldest"))
-        count = len(formed)
+        count = _fitting(formed, sum(max(0.0, LIMIT - partition.window) for partition in partitions.values()))
         while True:
             plan = self._try(partitions, formed[:count], known)
             long = [p for p, text in plan.texts.items() if not fits(text)]

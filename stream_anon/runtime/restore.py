@@ -64,7 +64,7 @@ class Restorer:
         except LedgerError as error:
             raise QuarantineError(error.code) from None
         first, end = self.bounds[partition]
-        if ledger.low > end:
+        if ledger.position > end:  # below the position everything else counts as finished, new records too
             raise QuarantineError("beyond")
         return Partition(ledger, committed, max(ledger.low, first))
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from stream_anon.errors import PrivacyViolation
-from stream_anon.io.transport import AbortableError, OutcomeUnknownError, Polled, Transport
+from stream_anon.io.transport import AbortableError, OutcomeUnknownError, Polled, Transport, UnderWay
 from stream_anon.observe.observer import Observer
 from stream_anon.runtime.codec import LIMIT
 from stream_anon.runtime.holdings import Holdings
@@ -29,6 +29,7 @@ from stream_anon.runtime.settings import WorkerSettings
 
 _log = logging.getLogger("stream_anon.worker")
 _LONGEST_WAIT = 0.2  # seconds in one poll: how late a stop or a rebalance may be noticed
+_LOOK_EVERY = 0.01  # seconds in one poll while a transaction is under way
 _T = TypeVar("_T")
 _TIDY_EVERY = 1.0  # seconds between commits that only move positions
 _ASK_EVERY = 2.0  # seconds between questions for the ends of paused partitions
@@ -36,12 +37,12 @@ _ASK_EVERY = 2.0  # seconds between questions for the ends of paused partitions
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A transaction under way: what it took the loop so far, in seconds, and how to await its end."""
+    """A transaction under way, and what it took the loop so far, in seconds."""
 
     plan: Plan
     began: float
     took: float
-    wait: Callable[[], None]
+    under_way: UnderWay
 
 
 class Worker:
@@ -67,6 +68,7 @@ class Worker:
         self._portion = Portion(settings.poll_records, settings.delay)
         writer = secrets.randbits(32) if writer is None else writer
         self._planner = Planner(self.ownership.codec, parts.fingerprint, writer, settings.announce)
+        self._begun: _Begun | None = None
         self._stop = False
         self._paused: set[int] = set()
         self._ends: dict[int, int] = {}
@@ -96,20 +98,24 @@ class Worker:
         self._transport.close()
 
     def step(self) -> None:
-        """One round. Under load, what earlier rounds formed is announced and published while this one's records are
-        worked on; else as soon as the tick comes.
+        """One round. What earlier rounds formed is announced and published while records are worked on; as long as more
+        of them wait than a poll brings, no round waits for the transaction of another.
         """
         polled = self._poll()
         now = self._clock()
+        if self._begun is not None and (self._begun.under_way.done() or self.ownership.concerned(polled)):
+            self._end()
         stayed = self._timed("follow", lambda: self.ownership.follow(polled, now))
-        begun = self._begin() if self._due() else None
-        began = self._clock()
+        if self._begun is None and self._due():
+            self._begin()
+        began, records = self._clock(), sum(len(part.offsets) for part in polled.slices)
+        busy = 2 * records >= self._portion.limit
         self._timed("decode", lambda: self.holdings.take(_of(polled, stayed), now))
         self._timed("tick", lambda: self.holdings.tick(self._clock()))
-        self._portion.done(sum(len(part.offsets) for part in polled.slices), self._clock() - began)
-        if begun is not None:
-            self._end(begun)
-        elif self._due():
+        self._portion.done(records, self._clock() - began)
+        if self._begun is not None and (not busy or self._urgent()):
+            self._end()
+        elif self._begun is None and self._due():
             self.transact()
         self._regulate()
         self._observe(polled)
@@ -120,6 +126,7 @@ class Worker:
         The last quarter of the time is for what was announced: other workers may be leaving too, and a generation that
         ends refuses a transaction until the next one is stable.
         """
+        self._end()
         self._transport.pause(list(self.holdings.partitions))
         began, most = self._clock(), self._settings.drain_seconds
         self.holdings.flush(began)
@@ -141,6 +148,8 @@ class Worker:
             waits.append(max(0.0, deadline - now))
         if self.holdings.unpublished:
             waits.append(self._pace.wait(now))
+        if self._begun is not None:
+            waits.append(_LOOK_EVERY)
         began = self._clock()
         polled = self._transport.poll(min(waits), self._portion.limit)
         self._observer.stage("poll", self._clock() - began)
@@ -168,13 +177,12 @@ class Worker:
 
     def transact(self) -> None:
         """One transaction, from its plan to what follows of it."""
-        begun = self._begin()
-        if begun is not None:
-            self._end(begun)
+        self._begin()
+        self._end()
 
-    def _begin(self) -> _Begun | None:
-        """Plan a transaction and set it going. Until `_end` nobody asks the transport and the partitions owned stay as
-        they are; rows may be decoded, grouped and given up.
+    def _begin(self) -> None:
+        """Plan a transaction and set it going. Until `_end` the partitions owned stay as they are; rows may be read,
+        grouped and given up.
 
         1. Plan: what was announced is published, what was formed is announced, every ledger fits.
         2. Offsets first, under the captured generation: if it is over, no record becomes visible.
@@ -182,14 +190,14 @@ class Worker:
         """
         member = self.ownership.membership
         if member is None:
-            return None
+            return
         began = self._clock()
         plan = self._planner.plan(self.holdings.partitions, self.holdings.formed, self.ownership.known)
         planned = self._clock()
         self._observer.stage("announce", planned - began)
         if not plan.texts:
             self._pace.last = began
-            return None
+            return
         transport, output = self._transport, self._settings.output
 
         def carry_out() -> None:
@@ -198,15 +206,18 @@ class Worker:
             transport.send(plan.records(output))
             transport.commit()
 
-        return _Begun(plan, began, planned - began, transport.aside(carry_out))
+        self._begun = _Begun(plan, began, planned - began, transport.aside(carry_out))
 
-    def _end(self, begun: _Begun) -> None:
-        """Await the transaction, and remember what is durable. Whatever fails, a new producer settles it, and the
-        ledgers tell what happened.
+    def _end(self) -> None:
+        """Await the transaction, if one is under way, and remember what is durable. Whatever fails, a new producer
+        settles it, and the ledgers tell what happened.
         """
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return
         result, plan, waited = "committed", begun.plan, self._clock()
         try:
-            begun.wait()
+            begun.under_way.result()
         except (AbortableError, OutcomeUnknownError) as error:
             result = "unknown" if isinstance(error, OutcomeUnknownError) else "aborted"
             _log.warning("transaction failed", extra={"result": result, "why": str(error)})
