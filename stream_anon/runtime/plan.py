@@ -80,7 +80,7 @@ class Planner:
         for group in chosen:
             for number, offset in group.members:
                 ended[number].append(offset)
-            home = max({number for number, _ in group.members}, key=lambda n: (room[n], n))
+            home = max(room, key=room.__getitem__)  # any partition in this transaction will do
             room[home] -= PER_ROW * len(group.members)
             plan.homes.setdefault(home, []).append(group)
         for number, partition in partitions.items():

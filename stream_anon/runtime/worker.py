@@ -173,7 +173,8 @@ class Worker:
         if any(p.text is None for p in partitions):
             return True
         room = sum(max(0.0, LIMIT - p.window) for p in partitions)
-        return rows_of(self.holdings.formed) * PER_ROW > 0.6 * room
+        announcing = 0 if self._begun is None else rows_of(self._begun.plan.taken)
+        return (rows_of(self.holdings.formed) - announcing) * PER_ROW > 0.6 * room
 
     def transact(self) -> None:
         """One transaction, from its plan to what follows of it."""
