@@ -61,7 +61,7 @@ def wait(condition: Any, seconds: float = 240.0) -> None:
     while not condition():
         if time.monotonic() > end:
             raise SystemExit("the workers did not get on")
-        time.sleep(0.05)
+        time.sleep(0.25)
 
 
 def measure(bootstrap: str, options: argparse.Namespace, workers: int) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -18,6 +19,7 @@ from uuid import uuid4
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
+from kafka.errors import CoordinatorNotAvailableError
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.io.broker import LocalBroker
@@ -154,9 +156,10 @@ class Chaos:
         """Until so many members share the partitions of the group."""
         admin, end = KafkaAdminClient(bootstrap_servers=self.bootstrap), time.monotonic() + patience
         while True:
-            found = admin.describe_groups([self.group])[self.group]
-            if found["group_state"] == "Stable" and len(found["members"]) == count:
-                break
+            with contextlib.suppress(CoordinatorNotAvailableError):  # a new broker has to make its topic first
+                found = admin.describe_groups([self.group])[self.group]
+                if found["group_state"] == "Stable" and len(found["members"]) == count:
+                    break
             assert time.monotonic() < end, "the group did not become whole"
             self.supervise(0.2)
         admin.close()
