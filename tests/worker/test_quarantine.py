@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fifo import parts
 from memory_world import World, publish_and_leave, rows
 
+from stream_anon.errors import StreamAnonError
 from stream_anon.io.transport import Committed
 from stream_anon.runtime.parts import Parts
 
@@ -83,6 +86,22 @@ def test_a_log_shorter_than_the_committed_offset_is_a_quarantine(world: World) -
     publish_and_leave(world)
     del world.broker.topics["in"][0].entries[2:]
     assert world.go(world.worker("x")).quarantined == {0: "beyond"}
+
+
+def test_a_log_cut_below_the_position_is_a_quarantine(world: World) -> None:
+    """Rows wait below the cut; what is written above it anew would count as finished."""
+    world.produce(*rows(7))
+    world.go(world.worker(core=parts(k=9)))
+    world.broker.leave("w")
+    del world.broker.topics["in"][0].entries[5:]
+    assert world.go(world.worker("x")).quarantined == {0: "beyond"}
+
+
+def test_a_broker_that_tells_no_ids_of_topics_is_refused(world: World) -> None:
+    old = world.broker.facts["out"]
+    world.broker.facts["out"] = replace(old, topic_id="00000000-0000-0000-0000-000000000000")
+    with pytest.raises(StreamAnonError, match=r"2\.8 or later"):
+        world.worker().ownership.check_topics()
 
 
 def test_a_transaction_that_stays_open_is_told_and_waited_for(world: World, caplog: pytest.LogCaptureFixture) -> None:

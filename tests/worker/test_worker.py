@@ -258,3 +258,36 @@ def test_the_lag_of_a_paused_partition_is_asked_for() -> None:
     world.produce(*rows(30))
     world.go(worker, rounds=10)
     assert lags.last == 30
+
+
+def test_under_load_a_transaction_goes_on_while_more_is_read(world: World) -> None:
+    world.produce(*rows(30))
+    worker = world.worker(poll_records=3)
+    read = []
+    while len(worker.holdings.formed) < 3:
+        worker.step()
+        read.append(
+            (worker.holdings.partitions[0].position if worker.holdings.partitions else 0, len(world.out(False)))
+        )
+        world.now += 0.3
+    assert worker._begun is not None
+    assert read[-1][0] >= 9
+    assert read[-1][1] == 0, "nothing is sent before the memory's transaction is waited for"
+    world.go(worker, rounds=40)
+    assert len(world.out()) == 30
+
+
+def test_a_rebalance_waits_for_the_transaction_under_way(world: World) -> None:
+    world.produce(*rows(30))
+    worker = world.worker(poll_records=3)
+    while worker._begun is None:
+        worker.step()
+        world.now += 0.3
+    world.broker.rebalance({"w": frozenset()})
+    world.go(worker, rounds=2)
+    assert worker._begun is None
+    assert not worker.holdings.partitions
+    world.broker.rebalance({"w": frozenset({0})})
+    world.go(worker, rounds=40)
+    assert len(world.out()) == 30
+    assert len(world.out(False)) == 30
