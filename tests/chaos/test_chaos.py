@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from chaos import parse, run
 
+pytestmark = pytest.mark.flaky(reruns=0)
 MUST_BE_ZERO = ("lost", "doubled", "under_policy", "rows_in_two_groups_uncommitted", "leaked_fields", "bad_exits")
 
 
