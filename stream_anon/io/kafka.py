@@ -46,6 +46,7 @@ _PRODUCER = {
     "request_timeout_ms": 10_000,
     "max_block_ms": 20_000,
 }
+_TOO_LATE = 20.0  # seconds after which the broker has given a transaction up; this client can wait for ever
 _STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, before the loop goes on and asks again
 
 
@@ -254,7 +255,7 @@ class KafkaTransport:
         found = {
             TopicPartition(self._topic, p): OffsetAndMetadata(c.offset, c.metadata, -1) for p, c in offsets.items()
         }
-        with self._watchdog("send_offsets"), translated():
+        with self._watchdog("send_offsets", _TOO_LATE), translated():
             self._producer.send_offsets_to_transaction(found, membership.token)
 
     def commit(self) -> None:

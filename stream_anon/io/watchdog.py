@@ -27,14 +27,14 @@ class Watchdog:
         self._thread: threading.Thread | None = None
 
     @contextlib.contextmanager
-    def __call__(self, call: str) -> Iterator[None]:
-        """Guard the calls made inside."""
+    def __call__(self, call: str, seconds: float | None = None) -> Iterator[None]:
+        """Guard the calls made inside, for as long as usual or for so many seconds."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
             self._thread.start()
         me = threading.get_ident()
         outer = self._guarded.get(me)
-        self._guarded[me] = (call, time.monotonic() + self.seconds)
+        self._guarded[me] = (call, time.monotonic() + (seconds or self.seconds))
         try:
             yield
         finally:
