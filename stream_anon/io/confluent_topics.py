@@ -118,24 +118,26 @@ class ConfluentTopics:
         for partition in sorted({p for p, _ in wanted}):
             first, end = bounds[partition]
             for stretch in stretches([o for p, o in wanted if p == partition and first <= o < end]):
-                self._read(partition, stretch, found)
+                self._read(partition, stretch, end, found)
         return found
 
-    def _read(self, partition: int, offsets: list[int], found: dict[Ref, bytes | None]) -> None:
+    def _read(self, partition: int, offsets: list[int], end: int, found: dict[Ref, bytes | None]) -> None:
         wanted, at = set(offsets), offsets[0]
         self.consumer.assign([TopicPartition(self._topic, partition, at)])
         until = time.monotonic() + _PATIENCE
         while at <= offsets[-1]:
             for message in consume(self.consumer, 2_000, 0.2):
-                if message.partition() != partition:
+                error, offset = message.error(), message.offset() or 0
+                if message.partition() != partition or offset < offsets[0]:
                     continue
-                error, at = message.error(), max(at, message.offset() or 0)
                 if error is None:
-                    if at in wanted:
-                        found[partition, at] = message.value()
-                    at += 1
+                    if offset in wanted:
+                        found[partition, offset] = message.value()
+                    at = max(at, offset + 1)
                 elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                     return
+                elif error.code() == KafkaError._PARTITION_EOF and offset >= end:
+                    at = offset
             if time.monotonic() > until:
                 raise TransportError("records of announced groups could not be read in time")
 

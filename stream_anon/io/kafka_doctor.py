@@ -12,8 +12,10 @@ from stream_anon.io.transport import AbortableError, NotAllowedError, TopicFacts
 
 _METADATA = 4_096
 _PATIENCE = 15.0  # seconds for what a new broker has to make first
-_LONGEST_TRANSACTION = 30.0  # seconds after which a broker has ended what a dead worker left, unless told otherwise
-STAYS_OPEN = "find it with kafka-transactions.sh find-hanging and end it with kafka-transactions.sh abort"
+LONGEST_TRANSACTION = 30.0
+"""Seconds after which a broker has ended what a dead worker left open, unless it was told otherwise."""
+
+STAYS_OPEN = "if it stays: kafka-transactions.sh find-hanging tells it, kafka-transactions.sh abort ends it"
 _LOOK = "look at the broker's log and ask again"
 
 
@@ -135,19 +137,22 @@ class Doctor:
 
     def _open(self) -> Finding:
         """A transaction that nobody ends hides everything behind it, and no worker may take over what it holds."""
-        question, until = "open transactions", time.monotonic() + _LONGEST_TRANSACTION
+        question, until = "open transactions", time.monotonic() + LONGEST_TRANSACTION
         try:
-            stuck = self.broker.held_back(self.output)
+            stuck = self._held_back()
             while stuck and time.monotonic() < until:
                 time.sleep(0.5)
-                now = self.broker.held_back(self.output)
-                stuck = {partition: at for partition, at in stuck.items() if now.get(partition) == at}
+                stuck &= self._held_back()
         except TransportError:
             return Finding(question, True, "not known")  # the topic's own line tells
         if not stuck:
             return Finding(question, True, "none stays open in the output")
-        where = ", ".join(f"partition {partition} from offset {at}" for partition, at in sorted(stuck.items()))
-        return Finding(question, False, f"one stays open in {self.output}: {where}", STAYS_OPEN)
+        where = ", ".join(f"{topic}, partition {number}, from offset {at}" for topic, number, at in sorted(stuck))
+        return Finding(question, False, f"one stays open: {where}", STAYS_OPEN)
+
+    def _held_back(self) -> set[tuple[str, int, int]]:
+        topics = filter(None, (self.output, self.dead_letter))
+        return {(topic, number, at) for topic in topics for number, at in self.broker.held_back(topic).items()}
 
     def _metadata(self) -> Finding:
         limit = self.broker.metadata_limit()

@@ -15,19 +15,33 @@ from stream_anon.io.transport import (
     Ref,
     Slice,
     TopicFacts,
+    TransportError,
     UnderWay,
 )
 
 
-class _Later:
-    """A call that is made by whoever waits for it."""
+class _UnderWay:
+    """A call that is made by whoever waits for it, or at once."""
 
-    def __init__(self, call: Callable[[], None]) -> None:
-        self.result = call
+    def __init__(self, call: Callable[[], None], *, at_once: bool) -> None:
+        self._call, self._made = call, at_once
+        self._error: TransportError | None = None
+        if at_once:
+            try:
+                call()
+            except TransportError as error:
+                self._error = error
 
     def done(self) -> bool:
-        """Not before."""
-        return False
+        """Whether it was made."""
+        return self._made
+
+    def result(self) -> None:
+        """Make it, unless it was made; raise its error."""
+        if not self._made:
+            self._call()
+        elif self._error is not None:
+            raise self._error
 
 
 class MemoryTransport:
@@ -43,8 +57,11 @@ class MemoryTransport:
         member: str,
         transactional_id: str | None = None,
         before: Callable[[str], None] = lambda operation: None,
+        *,
+        eager: bool = False,
     ) -> None:
         self.broker = broker
+        self.eager = eager
         self.member = member
         self.lose: str | None = None
         self._id = transactional_id or member
@@ -147,8 +164,8 @@ class MemoryTransport:
         }
 
     def aside(self, call: Callable[[], None]) -> UnderWay:
-        """Nothing happens before it is waited for."""
-        return _Later(call)
+        """All of it happens when it is waited for, or, if this transport is `eager`, at once."""
+        return _UnderWay(call, at_once=self.eager)
 
     def begin(self) -> None:
         """Open a transaction."""

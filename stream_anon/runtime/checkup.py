@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 from stream_anon.core.schema import Schema
-from stream_anon.io.kafka_doctor import Finding
+from stream_anon.io.kafka_doctor import LONGEST_TRANSACTION, STAYS_OPEN, Finding
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.runtime.build import transport_of
 from stream_anon.runtime.codec import Codec
@@ -11,15 +13,21 @@ from stream_anon.runtime.restore import REMEDIES, QuarantineError, Restorer
 
 
 def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
-    """One line for all partitions that are well, one for each that would be quarantined."""
+    """One line for all partitions that are well, one for each that would be quarantined or cannot be read."""
     transport = transport_of(kafka, "doctor")
     try:
         facts, bounds = transport.facts(kafka.input), transport.bounds(kafka.input)
         used = any(end > 0 for _, end in transport.bounds(kafka.output).values())
-        ledgers = transport.ledgers(range(facts.partitions))
+        every = set(range(facts.partitions))
+        ledgers, until = transport.ledgers(every), time.monotonic() + LONGEST_TRANSACTION
+        while len(ledgers) < len(every) and time.monotonic() < until:
+            ledgers |= transport.ledgers(every - set(ledgers))
         fingerprint = bytes.fromhex(schema.fingerprint)[:8]
         restorer = Restorer(Codec.of(schema.keys.ledger), fingerprint, facts, bounds, used, None)
-        bad = []
+        bad = [
+            Finding(f"ledger of partition {number}", False, "an open transaction holds it", STAYS_OPEN)
+            for number in sorted(every - set(ledgers))
+        ]
         for number, committed in ledgers.items():
             try:
                 restorer.restore(number, committed, ledgers)

@@ -8,6 +8,7 @@ from stream_anon.io.transport import AbortableError, Committed, Membership, Poll
 from stream_anon.observe.observer import Observer
 from stream_anon.runtime.codec import Codec
 from stream_anon.runtime.holdings import Holdings
+from stream_anon.runtime.ledger import Place
 from stream_anon.runtime.partition import Partition, rows_of
 from stream_anon.runtime.parts import Parts
 from stream_anon.runtime.press import WithdrawnError, members_of
@@ -17,7 +18,7 @@ from stream_anon.runtime.settings import WorkerSettings
 _log = logging.getLogger("stream_anon.worker")
 _LEARN_EVERY = 5.0  # seconds between questions whether every partition has a ledger by now
 _TELL_EVERY = 30.0  # seconds between words about partitions that wait for a predecessor's transaction to end
-_STUCK = "ask stream-anon doctor; if it finds an open transaction: kafka-transactions.sh find-hanging, then abort"
+_STUCK = "ask stream-anon doctor"
 
 
 class Ownership:
@@ -37,7 +38,7 @@ class Ownership:
         self._generation: int | None = None
         self._unrestored: set[int] = set()
         self._learned = float("-inf")
-        self._newest: dict[int, int] = {}  # the highest sequence number seen in each partition's ledger
+        self._newest: dict[Place, int] = {}  # the highest sequence number seen in each partition's ledger
         self._stuck: float | None = None  # since when, or since the last word about it
         self._transport, self._holdings, self._parts = transport, holdings, parts
         self._settings, self._observer = settings, observer
@@ -76,7 +77,7 @@ class Ownership:
         somebody else wrote to is dropped.  4. What has no state is restored.
         """
         before = set(self._holdings.partitions)
-        self._newest |= {number: mine.ledger.sequence for number, mine in self._holdings.partitions.items()}
+        self._newest |= {mine.ledger.place: mine.ledger.sequence for mine in self._holdings.partitions.values()}
         for number in polled.assigned | (polled.out_of_range & before):
             self.forget(number, now)
         member = polled.membership
@@ -108,7 +109,8 @@ class Ownership:
     def forget(self, number: int, now: float) -> None:
         """Drop a partition's state and restore it from its ledger later."""
         if number in self._holdings.partitions:
-            self._newest[number] = self._holdings.partitions[number].ledger.sequence
+            ledger = self._holdings.partitions[number].ledger
+            self._newest[ledger.place] = ledger.sequence
         self._holdings.drop(number, now)
         self._transport.pause([number])
         self.quarantined.pop(number, None)
@@ -137,7 +139,7 @@ class Ownership:
                 except QuarantineError as error:
                     self._quarantine(number, error.code)
                     continue
-                if found.ledger.sequence < self._newest.get(number, 0):
+                if found.ledger.sequence < self._newest.get(found.ledger.place, 0):
                     self._unrestored.add(number)
                     if self._stuck is None:
                         _log.error("an old ledger was told, and is asked for again", extra={"partition": number})
@@ -184,7 +186,7 @@ class Ownership:
             _log.error("records lost to retention", extra={"partition": number, "records": lost})
 
     def _tell_stuck(self, now: float) -> None:
-        """Partitions that cannot be restored, again and again: a transaction over their offsets does not end."""
+        """Partitions that cannot be restored, again and again: mostly a transaction over their offsets stays open."""
         if not self._unrestored:
             self._stuck = None
         elif self._stuck is None:

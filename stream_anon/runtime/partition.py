@@ -48,15 +48,16 @@ class Partition:
     @property
     def window(self) -> float:
         """Characters that the offsets may come to take without another being read: finishing some of many that wait
-        turns a text that compresses well into one that does not.
+        turns a text that compresses well into one that does not. What was not read again yet is in the text still.
         """
+        told = 0 if self.text is None else len(self.text.metadata)
+        now = max(OVERHEAD, told - PER_ROW * rows_of(self.announced)) + len(self.waiting) * PER_OFFSET
+        if not self.caught_up:
+            return now
         if not len(self.waiting):
             return OVERHEAD
-        plain = (self.position - int(self.waiting[0])) * PER_OFFSET
-        if self.text is None:
-            return OVERHEAD + plain
-        now = len(self.text.metadata) - PER_ROW * rows_of(self.announced)
-        return min(OVERHEAD + plain, max(now, OVERHEAD) + len(self.waiting) * PER_OFFSET)
+        plain = OVERHEAD + (self.position - int(self.waiting[0])) * PER_OFFSET
+        return plain if self.text is None else min(plain, now)
 
     def read(self, offsets: Sequence[int], stamps: Sequence[float], position: int) -> npt.NDArray[np.bool_]:
         """Note what a poll brought, and say which of it has to be worked on."""

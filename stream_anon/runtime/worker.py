@@ -103,8 +103,9 @@ class Worker:
         """
         polled = self._poll()
         now = self._clock()
-        if self._begun is not None and (self._begun.under_way.done() or self.ownership.concerned(polled)):
-            self._end()
+        over = self._begun is not None and (self._begun.under_way.done() or self.ownership.concerned(polled))
+        if over and not self._end():
+            polled = replace(polled, membership=None)  # it was captured before that failed
         stayed = self._timed("follow", lambda: self.ownership.follow(polled, now))
         if self._begun is None and self._due():
             self._begin()
@@ -209,13 +210,13 @@ class Worker:
 
         self._begun = _Begun(plan, began, planned - began, transport.aside(carry_out))
 
-    def _end(self) -> None:
-        """Await the transaction, if one is under way, and remember what is durable. Whatever fails, a new producer
-        settles it, and the ledgers tell what happened.
+    def _end(self) -> bool:
+        """Await the transaction, if one is under way, and remember what is durable; False if it failed. Whatever fails,
+        a new producer settles it, and the ledgers tell what happened.
         """
         begun, self._begun = self._begun, None
         if begun is None:
-            return
+            return True
         result, plan, waited = "committed", begun.plan, self._clock()
         try:
             begun.under_way.result()
@@ -231,6 +232,7 @@ class Worker:
         self._pace.done(begun.began, begun.took + ended - waited)
         self._observer.stage("commit", ended - waited)
         self._observer.transaction(result, ended - begun.began)
+        return result == "committed"
 
     def _settle(self, plan: Plan) -> None:
         """After a failure: the ledgers tell whether it was committed, and who wrote since."""

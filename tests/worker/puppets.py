@@ -45,8 +45,8 @@ class Puppet:
         core: Parts,
     ) -> None:
         self.name, self.slot, self.observer = name, slot, Strict()
-        self.transport = MemoryTransport(broker, name, slot, before=self._before)
         writer = crc32(name.encode())
+        self.transport = MemoryTransport(broker, name, slot, before=self._before, eager=bool(writer % 2))
         self.worker = Worker(self.transport, core, settings, self.observer, clock=clock, writer=writer)
         self.alive, self.at, self.failure = True, "start", ""
         self._kill = False

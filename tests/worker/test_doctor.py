@@ -30,7 +30,7 @@ def open_transactions(world: World) -> Finding:
 
 @each_client
 def test_a_transaction_that_stays_open_is_found(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_doctor, "_LONGEST_TRANSACTION", 1.0)
+    monkeypatch.setattr(kafka_doctor, "LONGEST_TRANSACTION", 1.0)
     assert open_transactions(world).good
     producer = KafkaProducer(bootstrap_servers=world.bootstrap, transactional_id=f"{world.name}-stays")
     producer.init_transactions()
@@ -39,7 +39,7 @@ def test_a_transaction_that_stays_open_is_found(world: World, monkeypatch: pytes
     producer.flush()
     found = open_transactions(world)
     assert not found.good
-    assert "partition 0 from offset 0" in found.detail
+    assert "partition 0, from offset 0" in found.detail
     assert "kafka-transactions.sh" in found.remedy
     producer.abort_transaction()
     producer.close()

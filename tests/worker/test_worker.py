@@ -287,3 +287,16 @@ def test_a_rebalance_waits_for_the_transaction_under_way(world: World) -> None:
     world.go(worker, rounds=40)
     assert len(world.out()) == 30
     assert len(world.out(False)) == 30
+
+
+def test_a_restored_partition_has_no_room_before_it_was_read_again(world: World) -> None:
+    world.produce(*rows(3_000))
+    world.go(world.worker(core=parts(k=5_000)))
+    world.broker.leave("w")
+    worker = world.worker("x", core=parts(k=5_000), poll_records=100)
+    while not worker.holdings.partitions:
+        worker.step()
+    partition = worker.holdings.partitions[0]
+    assert not partition.caught_up
+    assert partition.text is not None
+    assert partition.window >= len(partition.text.metadata)
