@@ -30,6 +30,7 @@ from stream_anon.runtime.ledger import Place
 HERE = Path(__file__).parent
 MARK = "LEAK"
 ALLOWED = {"age", "zip", "illness", "rid", "_anon"}
+MUST_BE_ZERO = ("lost", "doubled", "under_policy", "rows_in_two_groups_uncommitted", "leaked_fields", "bad_exits")
 PARTITIONS, K = 4, 5
 PATIENCE = 40.0  # seconds for a worker to end: it needs less than 10, unless its client hangs
 
