@@ -11,11 +11,11 @@ import json
 import os
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from adult import source
+from msgspec.structs import replace
 
 from stream_anon.core.encode import Encoder
 from stream_anon.policy.privacy import KAnonymity
