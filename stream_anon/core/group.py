@@ -127,7 +127,7 @@ def encode_lines(groups: Iterable[Group]) -> bytes:
 
 
 def encode_all(groups: Sequence[Group]) -> list[list[bytes]]:
-    """The records of each group as JSON; together they take half the time that each on its own would."""
+    """The records of each group as JSON, written all together."""
     lines = encode_lines(groups).split(b"\n")
     ends = accumulate([len(group.rows) for group in groups], initial=0)
     return [lines[first:last] for first, last in pairwise(ends)]
