@@ -1,11 +1,11 @@
-"""How a published record is written: what a group's records share is made once, and each record is one object."""
+"""How a published record is written: what a group's records share is written once, the rest is put in between."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import repeat
-from typing import Any
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,25 +14,25 @@ from stream_anon.core.hierarchy import Hierarchy, ValueSet
 ENVELOPE = "_anon"
 """The field in which a published record tells of its group."""
 
-_Label = Callable[[int, int], msgspec.Raw]
+_JSON = msgspec.json.Encoder()
+_Label = Callable[[int, int], bytes]
 
 
-class Envelope(msgspec.Struct, frozen=True, gc=False):
-    """What a record tells of its group; `row` is its own."""
+class Envelope(NamedTuple):
+    """What the records of a group tell of it, but for the number of each: `first` is that of the first one."""
 
-    policy: str
     group: str
-    row: int
+    first: int
     size: int
     subjects: int
     loss: float
 
 
 class Form:
-    """Turns labels, published values and envelopes into objects that msgspec writes as records.
+    """Puts labels, published values and envelopes together as records; `policy` is how the envelopes name it.
 
-    Where a field stands inside another, or one name is given twice, these are dictionaries; else they are structures,
-    whose names and labels are JSON already. `policy` is how the envelopes name it.
+    Only where no field stands inside another and no name is given twice (`flat`) are records made of written pieces;
+    else they are dictionaries first.
     """
 
     def __init__(self, quasi: Sequence[tuple[str, Hierarchy]], published: Sequence[str], policy: str) -> None:
@@ -41,25 +41,30 @@ class Form:
         self._names = [*(name for name, _ in quasi), *published, ENVELOPE]
         self._labels: list[_Label] = [_as_json(hierarchy) for _, hierarchy in quasi]
         self.flat = len(set(self._names)) == len(self._names) and not any("." in name for name in self._names)
-        self._record = _structure(self._names) if self.flat else None
+        keys = [b"%b%b:" % (b"," if i else b"{", _JSON.encode(name)) for i, name in enumerate(self._names)]
+        self._of_labels, self._of_values = keys[: len(quasi)], keys[len(quasi) : -1]
+        self._of_envelope = keys[-1] + b'{"policy":' + _JSON.encode(policy) + b',"group":'
 
-    def labels(self, low: Sequence[int], high: Sequence[int]) -> list[Any]:
+    def labels(self, low: Sequence[int], high: Sequence[int]) -> list[bytes]:
         """The labels of stretches as JSON, one per quasi-identifier; those of `sets` need the values instead."""
         return [label(a, b) for label, a, b in zip(self._labels, low, high, strict=True)]
 
-    def written(
-        self, labels: Sequence[Any], columns: Sequence[Sequence[Any]], envelopes: Iterator[Envelope]
-    ) -> Iterator[Any]:
-        """Records: the labels of all, the columns of values, an envelope each."""
-        cells = (*map(repeat, labels), *columns, envelopes)
-        if self._record is not None:
-            return map(self._record, *cells)
-        return (self.nested(values) for values in zip(*cells, strict=False))
+    def written(self, labels: Sequence[bytes], columns: Sequence[Sequence[bytes]], envelope: Envelope) -> list[bytes]:
+        """Records: the labels of all and the columns of values, as JSON, and an envelope each."""
+        group, first, size, subjects, loss = envelope
+        opening = b"".join(chain.from_iterable(zip(self._of_labels, labels, strict=True)))
+        before = b'%b"%b","row":' % (self._of_envelope, group.encode())
+        after = b',"size":%d,"subjects":%d,"loss":%b}}' % (size, subjects, _JSON.encode(loss))
+        cells = chain.from_iterable(zip(map(repeat, self._of_values), columns, strict=True))
+        rows = zip(repeat(opening), *cells, repeat(before), _numbers(first, size), repeat(after), strict=False)
+        return list(map(b"".join, rows))
 
-    def nested(self, values: Sequence[Any]) -> dict[str, Any]:
+    def nested(self, values: Sequence[Any], envelope: Envelope, row: int) -> dict[str, Any]:
         """A record as a dictionary, with fields of dotted names inside others."""
+        group, _, size, subjects, loss = envelope
+        told = {"policy": self.policy, "group": group, "row": row, "size": size, "subjects": subjects, "loss": loss}
         record: dict[str, Any] = {}
-        for name, value in zip(self._names, values, strict=True):
+        for name, value in zip(self._names, (*values, told), strict=True):
             place, last = record, name
             if "." in name:
                 *parents, last = name.split(".")
@@ -69,16 +74,19 @@ class Form:
         return record
 
 
-def _structure(names: Sequence[str]) -> Callable[..., Any]:
-    fields = [f"f{i}" for i in range(len(names))]
-    return msgspec.defstruct(
-        "Record", [(field, Any) for field in fields], rename=dict(zip(fields, names, strict=True)), gc=False
-    )
+def each_as_json(values: Sequence[Any]) -> list[bytes]:
+    """Every value written on its own."""
+    return _JSON.encode_lines(values).split(b"\n")[:-1]  # within a value there is no line feed
+
+
+@lru_cache(maxsize=1024)
+def _numbers(first: int, end: int) -> list[bytes]:
+    return [b"%d" % number for number in range(first, end)]
 
 
 def _as_json(hierarchy: Hierarchy) -> _Label:
     @lru_cache(maxsize=4096)
-    def label(low: int, high: int) -> msgspec.Raw:
-        return msgspec.Raw(msgspec.json.encode(hierarchy.label(low, high)))
+    def label(low: int, high: int) -> bytes:
+        return _JSON.encode(hierarchy.label(low, high))
 
     return label

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
-from itertools import accumulate, pairwise, repeat
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from stream_anon.core.batch import Batch
-from stream_anon.core.form import Envelope
+from stream_anon.core.batch import Batch, Objects
+from stream_anon.core.form import Envelope, each_as_json
 from stream_anon.core.hierarchy import Floats, Ints, Tree, ValueSet
 from stream_anon.core.kernels import cell_prices
 from stream_anon.core.privacy.base import distinct, distinct_each
@@ -78,38 +78,39 @@ class Group:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What is published, in the published order."""
-        form, labels, columns = self.schema.form, self.labels, self._columns()
-        values = zip(*columns, strict=True) if columns else repeat(())
-        for row, envelope in zip(values, self._envelopes(), strict=False):
-            yield form.nested([*labels, *row, msgspec.structs.asdict(envelope)])
-
-    def written(self) -> Iterator[Any]:
-        """The same as objects that msgspec writes as JSON."""
-        form = self.schema.form
-        labels: list[Any] = form.labels(self.low.tolist(), self.high.tolist())
-        for q, values in form.sets:
-            labels[q] = values.label_of(self.rows.qi[:, q])
-        return form.written(labels, self._columns(), self._envelopes())
+        form, labels, envelope = self.schema.form, self.labels, self.envelope
+        for row, values in enumerate(self.published().tolist(), envelope.first):
+            yield form.nested([*labels, *values], envelope, row)
 
     def encoded(self) -> list[bytes]:
         """The records as JSON: the same bytes for the same members, policy and secret."""
-        return encode_all([self])[0]
+        [records] = encode_all([self])
+        return records
 
-    def _envelopes(self) -> Iterator[Envelope]:
+    @property
+    def envelope(self) -> Envelope:
+        """What the records tell of the group."""
         before = 0 if self.earlier is None else len(self.earlier)
-        size = before + len(self.rows)
-        shared = map(repeat, (size, self.people, round(self.loss, 4)))
-        return map(Envelope, repeat(self.schema.form.policy), repeat(self.id), range(before, size), *shared)
+        return Envelope(self.id, before, before + len(self.rows), self.people, round(self.loss, 4))
 
-    def _columns(self) -> list[list[Any]]:
-        """What is published as it came, column by column, but for sensitive values published as an ancestor."""
-        columns: list[list[Any]] = self.rows.values.T.tolist()
-        if self.shown is not self.rows.sensitive:
-            for row, s in zip(*np.nonzero(self.shown != self.rows.sensitive), strict=True):
-                tree = self.schema.sensitive[s].hierarchy
-                assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
-                columns[s][row] = tree.labels[int(self.shown[row, s])]  # sensitive columns come first
-        return columns
+    def written_labels(self) -> list[bytes]:
+        """The labels as JSON."""
+        form = self.schema.form
+        labels = form.labels(self.low.tolist(), self.high.tolist())
+        for q, values in form.sets:
+            [labels[q]] = each_as_json([values.label_of(self.rows.qi[:, q])])
+        return labels
+
+    def published(self) -> Objects:
+        """What is published as it came, but for sensitive values published as an ancestor."""
+        if self.shown is self.rows.sensitive:
+            return self.rows.values
+        values = self.rows.values.copy()
+        for row, s in zip(*np.nonzero(self.shown != self.rows.sensitive), strict=True):
+            tree = self.schema.sensitive[s].hierarchy
+            assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
+            values[row, s] = tree.labels[int(self.shown[row, s])]  # sensitive columns come first
+        return values
 
     @property
     def everyone(self) -> Batch:
@@ -118,19 +119,22 @@ class Group:
         return rows if self.earlier is None else Batch.concat([self.earlier, rows])
 
 
-def encode_lines(groups: Iterable[Group]) -> bytes:
+def encode_lines(groups: Sequence[Group]) -> bytes:
     """The records of all groups as JSON, each ended by a line feed; within a record there is none."""
-    rows: list[Any] = []
-    for group in groups:
-        rows += group.written()
-    return _JSON.encode_lines(rows)
+    return b"\n".join([*chain.from_iterable(encode_all(groups)), b""])
 
 
-def encode_all(groups: Sequence[Group]) -> list[list[bytes]]:
-    """The records of each group as JSON, written all together."""
-    lines = encode_lines(groups).split(b"\n")
+def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
+    """The records of each group as JSON. Values are written all together, records group by group."""
+    if not groups or not groups[0].schema.form.flat:
+        yield from (list(map(_JSON.encode, group.records())) for group in groups)
+        return
+    values = np.concatenate([group.published() for group in groups])
+    columns = [each_as_json(column) for column in values.T.tolist()]
     ends = accumulate([len(group.rows) for group in groups], initial=0)
-    return [lines[first:last] for first, last in pairwise(ends)]
+    for group, (first, last) in zip(groups, pairwise(ends), strict=True):
+        mine = [column[first:last] for column in columns]
+        yield group.schema.form.written(group.written_labels(), mine, group.envelope)
 
 
 def release(rows: Batch, schema: Schema, reason: Reason) -> Group:

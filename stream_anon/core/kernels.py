@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from stream_anon.core.hierarchy.base import CostTable, Floats, Hierarchy, Ints, Kind
+from stream_anon.core.hierarchy.base import CostTable, Floats, Hierarchy, Ints, Kind, Trouble
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,6 +42,8 @@ def inner(function: F) -> F:
 
 
 TABLE, PEAKS, LINEAR = int(Kind.TABLE), int(Kind.PEAKS), int(Kind.LINEAR)
+SHORT = 160
+"""Positions up to which a ladder is looked up: its table fits into the second cache."""
 KIND, START, SIZE, DEPTH, LOWEST, HIGHEST, UNITS = range(7)
 """The columns of `Prices.facts`; the units of a ladder follow one another from `UNITS` on."""
 
@@ -49,7 +51,8 @@ KIND, START, SIZE, DEPTH, LOWEST, HIGHEST, UNITS = range(7)
 class Prices(NamedTuple):
     """The price structures of all quasi-identifiers, packed for kernels. Row q of `facts` belongs to column q.
 
-    `values` holds, from `START` on, a tree's table, or a ladder's slope followed by the price of each unit. Kernels
+    `values` holds, from `START` on, a table whose rows and columns are positions (they may begin elsewhere than at 0:
+    then `START` lies before it), or a ladder's slope followed by the price of each unit. Kernels
     take the arrays apart: inside a compiled loop an array is free, a field of a tuple is not. `least` is what two
     different values of a column cost at the least.
     """
@@ -62,18 +65,30 @@ class Prices(NamedTuple):
 
 def pack(hierarchies: Sequence[Hierarchy], weights: Sequence[float]) -> Prices:
     """Lay the cost tables of all columns side by side."""
-    tables: list[CostTable] = [hierarchy.cost_table() for hierarchy in hierarchies]
+    tables: list[CostTable] = [_looked_up(hierarchy, hierarchy.cost_table()) for hierarchy in hierarchies]
     facts = np.ones((len(tables), UNITS + max((len(table.units) for table in tables), default=1)), dtype=np.int64)
     values: list[Floats] = []
     start = 0
     for q, table in enumerate(tables):
         own = table.values if table.kind in (Kind.TABLE, Kind.PEAKS) else np.array([table.slope, *table.levels])
-        facts[q, :UNITS] = table.kind, start, table.size, len(table.units), table.lowest, table.highest
+        first = start - table.lowest * (table.size + 1) if table.kind is Kind.TABLE else start
+        facts[q, :UNITS] = table.kind, first, table.size, len(table.units), table.lowest, table.highest
         facts[q, UNITS : UNITS + len(table.units)] = table.units
         values.append(own)
         start += len(own)
     least = np.array([table.least for table in tables], dtype=np.float64)
     return Prices(facts, np.concatenate(values), np.array(weights, dtype=np.float64), least)
+
+
+def _looked_up(hierarchy: Hierarchy, table: CostTable) -> CostTable:
+    """A short ladder as a square table from its lowest position to its last extra leaf: looking up beats climbing."""
+    size = table.highest + len(Trouble) - 1 - table.lowest
+    if table.kind is not Kind.LADDER or size > SHORT:
+        return table
+    at = np.arange(size) + table.lowest
+    values = hierarchy.loss(np.minimum.outer(at, at).ravel(), np.maximum.outer(at, at).ravel())
+    alone = values[:: size + 1].any()  # equal values cost something: then none are told apart by being different
+    return CostTable(Kind.TABLE, size, values, lowest=table.lowest, least=0.0 if alone else table.least)
 
 
 @inner

@@ -105,7 +105,7 @@ class Holdings:
             return
         self.engines.remove(number, _refs(number, partition.waiting))
         self._back = [rows.take(rows.ref[:, 0] != number) for rows in self._back]
-        dissolved = [group for group in self.formed if any(p == number for p, _ in group.members)]
+        dissolved = [group for group in self.formed if (group.members[:, 0] == number).any()]
         self.formed = [group for group in self.formed if group not in dissolved]
         for group in dissolved:
             rest = group.rows.take(group.rows.ref[:, 0] != number)

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.io.transport import Ref
-
 Offsets = npt.NDArray[np.int64]
-Members = tuple[Ref, ...]
-"""The records of one group, in ascending order."""
+Members = npt.NDArray[np.int64]
+"""The records of one group (n, 2), partition and offset, in ascending order."""
 
 NOTHING: Offsets = np.empty(0, dtype=np.int64)
+NO_MEMBERS: Members = np.empty((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,9 @@ class Ledger:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ledger):
             return NotImplemented
-        return self._rest() == other._rest() and np.array_equal(self.waiting, other.waiting)
+        if self._rest() != other._rest() or not np.array_equal(self.waiting, other.waiting):
+            return False
+        return all(map(np.array_equal, self.announced, other.announced))
 
     def __hash__(self) -> int:
         return hash(self._rest())
@@ -101,7 +102,7 @@ class Ledger:
             self.place,
             self.fingerprint,
             self.position,
-            self.announced,
+            len(self.announced),
             self.digest,
             self.known,
             self.writer,

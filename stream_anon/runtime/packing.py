@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -79,9 +79,10 @@ def pack_members(out: Writer, groups: Sequence[Members]) -> None:
         return
     for members in groups:
         out.number(len(members))
-    flat = np.array([ref for members in groups for ref in members], dtype=np.int64).reshape(-1, 2)
+    flat = np.concatenate(groups)
     partitions, index = np.unique(flat[:, 0], return_inverse=True)
-    lowest = np.array([flat[index == i, 1].min() for i in range(len(partitions))], dtype=np.int64)
+    lowest = np.full(len(partitions), np.iinfo(np.int64).max)
+    np.minimum.at(lowest, index, flat[:, 1])
     distance = flat[:, 1] - lowest[index]
     out.number(len(partitions))
     for partition, low in zip(partitions.tolist(), lowest.tolist(), strict=True):
@@ -109,15 +110,15 @@ def unpack_members(read: Reader) -> tuple[Members, ...]:
         raise ValueError("offsets too wide")
     index = _numbers(read, total, (kinds - 1).bit_length())
     distance = _numbers(read, total, width)
-    flat = [(pairs[i][0], pairs[i][1] + d) for i, d in zip(index.tolist(), distance.tolist(), strict=True)]
-    groups, at = [], 0
-    for size in sizes:
-        members = tuple(flat[at : at + size])
-        if any(a >= b for a, b in pairwise(members)):
+    flat = np.array(pairs, dtype=np.int64)[index]
+    flat[:, 1] += distance
+    if (flat < 0).any():
+        raise ValueError("no such offset")
+    groups = tuple(flat[first:last] for first, last in pairwise(accumulate(sizes, initial=0)))
+    for members in groups:
+        if any(a >= b for a, b in pairwise(map(tuple, members.tolist()))):
             raise ValueError("members out of order")
-        groups.append(members)
-        at += size
-    return tuple(groups)
+    return groups
 
 
 def _bits(values: npt.NDArray[np.int64], width: int) -> bytes:

@@ -124,4 +124,4 @@ class Partition:
 
 def rows_of(groups: Sequence[Formed]) -> int:
     """Rows in all groups together."""
-    return sum(len(group.members) for group in groups)
+    return sum([len(group.members) for group in groups])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -130,7 +130,7 @@ class Parts:
     encode: Callable[[Sequence[bytes | None], Ints, Floats], Any]
     engine: Callable[[], Engine]
     release: Callable[[Any], Any]
-    write: Callable[[Sequence[Any]], list[list[bytes]]]
+    write: Callable[[Sequence[Any]], Iterable[list[bytes]]]
     fingerprint: bytes
     key: bytes
 

@@ -10,9 +10,10 @@ from operator import attrgetter
 
 import numpy as np
 
+from stream_anon.errors import PrivacyViolation
 from stream_anon.io.transport import Committed, Outgoing
 from stream_anon.runtime.codec import LIMIT, Codec, fits
-from stream_anon.runtime.ledger import NOTHING, Ledger, Offsets
+from stream_anon.runtime.ledger import NO_MEMBERS, NOTHING, Ledger, Offsets
 from stream_anon.runtime.partition import PER_ROW, Partition
 from stream_anon.runtime.parts import Formed
 
@@ -42,7 +43,7 @@ class Plan:
 def _fitting(groups: Sequence[Formed], room: float) -> int:
     """How many of the groups may fit, roughly; one is tried in any case."""
     most = int(room / PER_ROW)
-    return bisect_right(list(accumulate(len(group.members) for group in groups)), most) or min(1, len(groups))
+    return bisect_right(list(accumulate([len(group.members) for group in groups])), most) or min(1, len(groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +77,15 @@ class Planner:
     def _try(self, partitions: Mapping[int, Partition], chosen: Sequence[Formed], known: int) -> Plan:
         plan = Plan(taken=list(chosen))
         room = {n: LIMIT - p.window for n, p in partitions.items()}
-        ended: dict[int, list[int]] = {n: [] for n in partitions}
+        ended = np.concatenate([NO_MEMBERS, *(group.members for group in chosen)])
+        if not np.isin(ended[:, 0], list(partitions)).all():
+            raise PrivacyViolation("a group holds a record of a partition that is not owned")
         for group in chosen:
-            for number, offset in group.members:
-                ended[number].append(offset)
             home = max(room, key=room.__getitem__)  # any partition in this transaction will do
             room[home] -= PER_ROW * len(group.members)
             plan.homes.setdefault(home, []).append(group)
         for number, partition in partitions.items():
-            finished = np.array(ended[number], dtype=np.int64)
+            finished = ended[ended[:, 0] == number, 1]
             homed = plan.homes.get(number, []) if self.announce else []
             ledger = partition.following(finished, homed, fingerprint=self.fingerprint, known=known, writer=self.writer)
             if partition.unchanged(ledger):

@@ -33,12 +33,12 @@ class Press:
     def fix(self, groups: Sequence[Any]) -> list[Formed]:
         """Groups with their bytes and the digests of these."""
         ends = list(accumulate([len(group.rows) for group in groups], initial=0))
-        members = _in_order([group.rows.ref for group in groups])
+        members = _in_order([group.rows.ref for group in groups], ends)
         oldest = np.minimum.reduceat(np.concatenate([group.rows.arrived for group in groups]), ends[:-1]).tolist()
         return [
             Formed(
                 group.id,
-                tuple(members[first:last]),
+                members[first:last],
                 records,
                 digest_of(self._key, records),
                 str(group.reason),
@@ -63,7 +63,7 @@ class Press:
             return []
         if ledger.fingerprint != self._parts.fingerprint:
             raise WithdrawnError("policy_changed")
-        if any(ref not in fetched for members in ledger.announced for ref in members):
+        if any(ref not in fetched for ref in members_of([ledger])):
             raise WithdrawnError("member_missing")
         groups = [self._again(members, fetched, now) for members in ledger.announced]
         if sum(group.digest for group in groups) % 2**64 != ledger.digest:
@@ -72,9 +72,7 @@ class Press:
 
     def _again(self, members: Members, fetched: dict[Ref, bytes | None], now: float) -> Formed:
         encoded = self._parts.encode(
-            [fetched[ref] for ref in members],
-            np.array(members, dtype=np.int64).reshape(-1, 2),
-            np.full(len(members), now),
+            [fetched[partition, offset] for partition, offset in members.tolist()], members, np.full(len(members), now)
         )
         if encoded.rejections:
             raise WithdrawnError("member_rejected")
@@ -87,14 +85,14 @@ class Press:
         return group
 
 
-def _in_order(refs: Sequence[Ints]) -> list[Ref]:
+def _in_order(refs: Sequence[Ints], ends: Sequence[int]) -> Ints:
     """The members of all groups, those of each in ascending order."""
     flat = np.concatenate(refs)
-    group = np.repeat(np.arange(len(refs)), [len(ref) for ref in refs])
-    flat = flat[np.lexsort((flat[:, 1], flat[:, 0], group))]
-    return list(zip(flat[:, 0].tolist(), flat[:, 1].tolist(), strict=True))
+    group = np.repeat(np.arange(len(refs)), np.diff(ends))
+    return np.asarray(flat[np.lexsort((flat[:, 1], flat[:, 0], group))])
 
 
 def members_of(ledgers: Sequence[Ledger]) -> list[Ref]:
     """Every record that announced groups need."""
-    return sorted({ref for ledger in ledgers for members in ledger.announced for ref in members})
+    every = [members for ledger in ledgers for members in ledger.announced]
+    return sorted({(partition, offset) for members in every for partition, offset in members.tolist()})

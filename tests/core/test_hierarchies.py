@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from stream_anon.core.hierarchy import (
     ValueSet,
     branch,
 )
-from stream_anon.core.kernels import cell_prices, pack
+from stream_anon.core.kernels import SHORT, cell_prices, pack
 from stream_anon.core.loss.table import Partition, ncp
 
 BOTH = Leaves(missing=True, unknown=True)
@@ -86,7 +87,8 @@ def test_kernels_and_hierarchies_agree_to_the_last_bit(
     hierarchy: Hierarchy, values: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
     _, codes = draw_codes(hierarchy, values, data)
-    prices = pack([Interval(0, 9), hierarchy], [1.0, 0.7])
+    with mock.patch("stream_anon.core.kernels.SHORT", data.draw(st.sampled_from([0, SHORT]))):
+        prices = pack([Interval(0, 9), hierarchy], [1.0, 0.7])
     for low, high in {(min(a, b), max(a, b)) for a in codes.tolist() for b in codes.tolist()}:
         loss = float(hierarchy.loss(np.array(low), np.array(high)))
         assert kernel(prices, 1, low, high) == loss

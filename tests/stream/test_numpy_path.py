@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from definitions import LEAVES, PATHS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_anon.core.kernels import COMPILED
+from stream_anon.core.kernels import COMPILED, SHORT
 from stream_anon.core.schema import Schema
 from stream_anon.policy.settings import MaxDelay, StreamSettings
 from stream_anon.stream.kernels import Columns, Kernels, Need
@@ -83,9 +84,10 @@ def both(schema: Schema) -> tuple[Kernels, Kernels]:
     return Kernels(prices, hierarchies, compiled=True), Kernels(prices, hierarchies, compiled=False)
 
 
-@pytest.fixture(scope="module")
-def schema() -> Schema:
-    return schema_of("several sensitive attributes", "fads", StreamSettings())
+@pytest.fixture(scope="module", params=[0, SHORT], ids=["ladders climbed", "ladders looked up"])
+def schema(request: pytest.FixtureRequest) -> Schema:
+    with mock.patch("stream_anon.core.kernels.SHORT", request.param):
+        return schema_of("several sensitive attributes", "fads", StreamSettings())
 
 
 @pytest.fixture(scope="module")

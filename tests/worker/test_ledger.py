@@ -18,7 +18,7 @@ PLACE = Place("cluster", "topic", 3)
 CODEC = Codec.of(b"a secret")
 
 refs = st.tuples(st.integers(0, 40), st.one_of(st.integers(0, 3000), st.integers(0, 2**52)))
-groups = st.lists(st.lists(refs, min_size=1, max_size=12, unique=True).map(lambda m: tuple(sorted(m))), max_size=30)
+groups = st.lists(st.lists(refs, min_size=1, max_size=12, unique=True).map(lambda m: np.array(sorted(m))), max_size=30)
 
 
 @st.composite
@@ -67,7 +67,7 @@ def test_any_other_text_is_refused(text: str) -> None:
         CODEC.decode(Committed(0, text), PLACE)
 
 
-LEDGER = Ledger(PLACE, b"12345678", 10, np.array([4, 7]), (((3, 1), (4, 9)),), 5, 4, 77, 9)
+LEDGER = Ledger(PLACE, b"12345678", 10, np.array([4, 7]), (np.array([(3, 1), (4, 9)]),), 5, 4, 77, 9)
 CASES = [
     ("empty", "", 4, PLACE, CODEC, "a tool committed an offset"),
     ("empty", "\0rest", 4, PLACE, CODEC, "text after the end does not count"),
@@ -106,7 +106,7 @@ def test_what_fits() -> None:
     wide = replace(full, position=60_000, waiting=np.flatnonzero(rng.random(60_000) < 0.5))
     assert not fits(CODEC.encode(wide))
     members = rng.permutation(1_900).reshape(190, 10)
-    announced = tuple(tuple((3, int(o)) for o in sorted(m)) for m in members)
+    announced = tuple(np.array([(3, offset) for offset in sorted(m)]) for m in members)
     text = CODEC.encode(Ledger(PLACE, b"12345678", 1_900, announced=announced))
     assert fits(text), "1,900 announced rows in groups of 10"
     assert len(text.metadata) <= LIMIT + 1

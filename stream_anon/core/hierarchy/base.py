@@ -54,7 +54,7 @@ class Leaves:
 class Kind(IntEnum):
     """The structure by which a kernel looks up what a stretch costs."""
 
-    TABLE = 0  # a square table, for small trees
+    TABLE = 0  # a square table, for small trees and short ladders
     PEAKS = 1  # a sparse table of maxima, for large trees
     LADDER = 2  # integer division by nested units, for codes, instants and numbers on a grid
     LINEAR = 3  # the width, for numbers without a grid

@@ -161,6 +161,10 @@ def grow_here(
             if distance - bonus[i] >= best_score or distance > limit:
                 continue
             slot = candidates[i]
+            total[i] = union(facts, values, weight, qi, slot, low, high)
+            distance = total[i] + (total[i] - loss) * scale
+            if distance - bonus[i] >= best_score or distance > limit:
+                continue
             if is_in(subject, members, count, subject[slot]):
                 bonus[i] = -np.inf
             elif not urgent or brings_one(sensitive, members, count, slot, wanted, distinct, seats):
@@ -174,7 +178,7 @@ def grow_here(
         count += 1
         loss = total[best]
         bonus[best] = -np.inf
-        open_up(facts, values, weight, codes, left, best, low, high, costs, total)
+        widen(qi, slot, low, high)
 
 
 @inner
