@@ -87,5 +87,6 @@ def partition(
         return Partition([], [], np.flatnonzero(suppressed))
     members = np.concatenate(classes)
     suppressed[members] = False
-    groups = release_all(rows.take(members), [len(index) for index in classes], schema, [Reason.BATCH] * len(classes))
+    sizes = [len(index) for index in classes]
+    groups = release_all(rows, members, sizes, schema, [Reason.BATCH] * len(classes))
     return Partition(groups, classes, np.flatnonzero(suppressed))

@@ -54,9 +54,10 @@ class Encoder:
 
     def _slice(self, rows: list[Any], ref: Ints, arrived: Floats) -> Encoded:
         count = len(rows)
-        refused = {i: Rejection(i, *row) for i, row in enumerate(rows) if type(row) is tuple}
+        refused: dict[int, Rejection] = {}
         kept = np.arange(count)
-        if refused:
+        if tuple in set(map(type, rows)):
+            refused = {i: Rejection(i, *row) for i, row in enumerate(rows) if type(row) is tuple}
             kept = np.array([i for i in range(count) if i not in refused], dtype=np.int64)
             rows = [rows[i] for i in kept]
             ref, arrived = ref[kept], arrived[kept]
@@ -77,11 +78,12 @@ class Encoder:
         sensitive = np.empty((n, len(schema.sensitive)), dtype=np.int64)
         guard = np.full(sensitive.shape, NO_GUARD, dtype=np.int64)
         psf = np.zeros(sensitive.shape, dtype=np.int64)
-        values = np.empty((n, len(schema.published)), dtype=object)
-        for p, name in enumerate(schema.published):
-            values[:, p] = as_objects(column(name))
+        published = [column(name) for name in schema.published]
+        values = np.empty((n, len(published)), dtype=object)
+        for p, own in enumerate(published):
+            values[:, p] = np.fromiter(own, object, n)
         for s, secret in enumerate(schema.sensitive):
-            sensitive[:, s], trouble = secret.encode(values[:, s].tolist())
+            sensitive[:, s], trouble = secret.encode(published[s])
             refuse(secret.name, trouble)
             for field, target, read in (
                 (secret.guard_field, guard, self._read_guards),
@@ -136,10 +138,3 @@ def _read_psf(
     bad = [i for i, value in enumerate(values) if value not in (1, 0, -1, None)]
     target[:, s] = [value if value in (1, -1) else 0 for value in values]
     return [(i, Reject.BAD_PSF) for i in bad]
-
-
-def as_objects(values: list[Any]) -> Any:
-    """A column of Python values, even where they are lists themselves."""
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from stream_anon.core.hierarchy import Hierarchy, ValueSet
+from stream_anon.core.hierarchy import Hierarchy, Ints, ValueSet
 
 ENVELOPE = "_anon"
 """The field in which a published record tells of its group."""
@@ -42,21 +42,24 @@ class Form:
         self._labels: list[_Label] = [_as_json(hierarchy) for _, hierarchy in quasi]
         self.flat = len(set(self._names)) == len(self._names) and not any("." in name for name in self._names)
         keys = [b"%b%b:" % (b"," if i else b"{", _JSON.encode(name)) for i, name in enumerate(self._names)]
-        self._of_labels, self._of_values = keys[: len(quasi)], keys[len(quasi) : -1]
-        self._of_envelope = keys[-1] + b'{"policy":' + _JSON.encode(policy) + b',"group":'
+        self._opening = b"".join([key.replace(b"%", b"%%") + b"%b" for key in keys[: len(quasi)]])
+        self._keys = keys[len(quasi) : -1]
+        self._telling = keys[-1] + b'{"policy":' + _JSON.encode(policy) + b',"group":"'
 
-    def labels(self, low: Sequence[int], high: Sequence[int]) -> list[bytes]:
-        """The labels of stretches as JSON, one per quasi-identifier; those of `sets` need the values instead."""
-        return [label(a, b) for label, a, b in zip(self._labels, low, high, strict=True)]
+    def labels(self, low: Ints, high: Ints) -> list[list[bytes]]:
+        """The labels of boxes as JSON, column by column; those of `sets` need the values instead."""
+        return [
+            list(map(label, a, b)) for label, a, b in zip(self._labels, low.T.tolist(), high.T.tolist(), strict=True)
+        ]
 
-    def written(self, labels: Sequence[bytes], columns: Sequence[Sequence[bytes]], envelope: Envelope) -> list[bytes]:
+    def written(self, labels: tuple[bytes, ...], columns: Sequence[Sequence[bytes]], envelope: Envelope) -> list[bytes]:
         """Records: the labels of all and the columns of values, as JSON, and an envelope each."""
         group, first, size, subjects, loss = envelope
-        opening = b"".join(chain.from_iterable(zip(self._of_labels, labels, strict=True)))
-        before = b'%b"%b","row":' % (self._of_envelope, group.encode())
+        before = b'%b%b","row":' % (self._telling, group.encode())
         after = b',"size":%d,"subjects":%d,"loss":%b}}' % (size, subjects, _JSON.encode(loss))
-        cells = chain.from_iterable(zip(map(repeat, self._of_values), columns, strict=True))
-        rows = zip(repeat(opening), *cells, repeat(before), _numbers(first, size), repeat(after), strict=False)
+        cells = chain.from_iterable(zip(map(repeat, self._keys), columns, strict=True))
+        opening = repeat(self._opening % labels)
+        rows = zip(opening, *cells, repeat(before), _numbers(first, size), repeat(after), strict=False)
         return list(map(b"".join, rows))
 
     def nested(self, values: Sequence[Any], envelope: Envelope, row: int) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
-from itertools import accumulate, chain, pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from stream_anon.core.batch import Batch, Objects
+from stream_anon.core.batch import Batch, Objects, identities
 from stream_anon.core.form import Envelope, each_as_json
 from stream_anon.core.hierarchy import Floats, Ints, Tree, ValueSet
 from stream_anon.core.kernels import cell_prices
@@ -35,26 +35,25 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
-    """Rows that satisfy the policy together, and what is published of them.
+class Released:
+    """Groups that passed the gate together: group g holds the rows from `starts[g]` up to `starts[g + 1]`.
 
     `rows` are as they arrived, in the published order; `shown` are their sensitive codes as published, some of them
-    raised to ancestors. `losses` are the shares of information lost per quasi-identifier, `loss` is their weighted sum,
-    0 to 1. Id, order, labels and so every byte of the records are functions of the members, the policy
-    and the secret: the same members give the same records again. `earlier` are rows published before under the same
-    id, if this group only adds to it.
+    raised to ancestors. The other columns have an entry per group. `earlier` are rows published before under the same
+    id, if the only group here adds to it.
     """
 
-    id: str
-    rows: Batch
-    shown: Ints
-    low: Ints
-    high: Ints
-    losses: Floats
-    loss: float
-    people: int
-    reason: Reason
     schema: Schema = field(repr=False)
+    rows: Batch
+    shown: Ints = field(repr=False)
+    starts: list[int]
+    ids: list[str]
+    low: Ints = field(repr=False)
+    high: Ints = field(repr=False)
+    losses: Floats = field(repr=False)
+    loss: list[float]
+    people: list[int]
+    reasons: Sequence[Reason]
     seal: InitVar[object]
     earlier: Batch | None = None
 
@@ -62,8 +61,126 @@ class Group:
         if seal is not _SEAL:
             raise PrivacyViolation("a group was made without passing the gate")
 
+    def groups(self) -> list[Group]:
+        """Each by itself."""
+        return [Group(self, place) for place in range(len(self.ids))]
+
+    def envelope(self, g: int) -> Envelope:
+        """What the records of a group tell of it."""
+        before = 0 if self.earlier is None else len(self.earlier)
+        size = before + self.starts[g + 1] - self.starts[g]
+        return Envelope(self.ids[g], before, size, self.people[g], round(self.loss[g], 4))
+
+    def published(self, begin: int, end: int) -> Objects:
+        """What is published of rows as it came, but for sensitive values published as an ancestor."""
+        values = self.rows.values[begin:end]
+        if self.shown is self.rows.sensitive:
+            return values
+        values, shown = values.copy(), self.shown[begin:end]
+        for row, s in zip(*np.nonzero(shown != self.rows.sensitive[begin:end]), strict=True):
+            tree = self.schema.sensitive[s].hierarchy
+            assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
+            values[row, s] = tree.labels[int(shown[row, s])]  # sensitive columns come first
+        return values
+
+    def written(self, first: int, last: int) -> Iterator[list[bytes]]:
+        """The records of some groups as JSON, if the form is flat. Values are written all together."""
+        form, starts, begin = self.schema.form, self.starts, self.starts[first]
+        columns = [each_as_json(column) for column in self.published(begin, starts[last]).T.tolist()]
+        labels = form.labels(self.low[first:last], self.high[first:last])
+        for q, values in form.sets:
+            labels[q] = each_as_json(
+                [values.label_of(self.rows.qi[a:b, q]) for a, b in pairwise(starts[first : last + 1])]
+            )
+        for g, cells in zip(range(first, last), zip(*labels, strict=True), strict=True):
+            a, b = starts[g] - begin, starts[g + 1] - begin
+            yield form.written(cells, [column[a:b] for column in columns], self.envelope(g))
+
+
+class Group:
+    """Rows that satisfy the policy together, and what is published of them: one place among those `released` with it.
+
+    `losses` are the shares of information lost per quasi-identifier, `loss` is their weighted sum, 0 to 1. Id, order,
+    labels and so every byte of the records are functions of the members, the policy and the secret: the same members
+    give the same records again.
+    """
+
+    __slots__ = ("place", "released")
+
+    def __init__(self, released: Released, place: int) -> None:
+        if type(released) is not Released:
+            raise PrivacyViolation("a group was made without passing the gate")
+        self.released, self.place = released, place
+
     def __repr__(self) -> str:
-        return f"<Group of {len(self.rows)} rows, {self.people} people, {self.reason}>"
+        return f"<Group of {len(self)} rows, {self.people} people, {self.reason}>"
+
+    def __len__(self) -> int:
+        return self.released.starts[self.place + 1] - self.released.starts[self.place]
+
+    @property
+    def _span(self) -> slice:
+        return slice(self.released.starts[self.place], self.released.starts[self.place + 1])
+
+    @property
+    def id(self) -> str:
+        """The name under which it is published."""
+        return self.released.ids[self.place]
+
+    @property
+    def rows(self) -> Batch:
+        """The rows as they arrived, in the published order."""
+        return self.released.rows.take(self._span)
+
+    @property
+    def ref(self) -> Ints:
+        """Where they came from."""
+        return self.released.rows.ref[self._span]
+
+    @property
+    def arrived(self) -> Floats:
+        """When they came."""
+        return self.released.rows.arrived[self._span]
+
+    @property
+    def shown(self) -> Ints:
+        """Their sensitive codes as published."""
+        return self.released.shown[self._span]
+
+    @property
+    def schema(self) -> Schema:
+        """Under which it was released."""
+        return self.released.schema
+
+    @property
+    def low(self) -> Ints:
+        """The lower ends of what is published, one per quasi-identifier."""
+        return np.asarray(self.released.low[self.place])
+
+    @property
+    def high(self) -> Ints:
+        """The upper ends."""
+        return np.asarray(self.released.high[self.place])
+
+    @property
+    def losses(self) -> Floats:
+        """The shares of information lost."""
+        return np.asarray(self.released.losses[self.place])
+
+    @property
+    def loss(self) -> float:
+        """Their weighted sum."""
+        return self.released.loss[self.place]
+
+    @property
+    def people(self) -> int:
+        """How many the rows are about, with those published earlier under its id."""
+        return self.released.people[self.place]
+
+    @property
+    def reason(self) -> Reason:
+        """Why it left now."""
+        return self.released.reasons[self.place]
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -78,8 +195,9 @@ class Group:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What is published, in the published order."""
-        form, labels, envelope = self.schema.form, self.labels, self.envelope
-        for row, values in enumerate(self.published().tolist(), envelope.first):
+        form, labels, envelope = self.schema.form, self.labels, self.released.envelope(self.place)
+        span = self._span
+        for row, values in enumerate(self.released.published(span.start, span.stop).tolist(), envelope.first):
             yield form.nested([*labels, *values], envelope, row)
 
     def encoded(self) -> list[bytes]:
@@ -88,35 +206,10 @@ class Group:
         return records
 
     @property
-    def envelope(self) -> Envelope:
-        """What the records tell of the group."""
-        before = 0 if self.earlier is None else len(self.earlier)
-        return Envelope(self.id, before, before + len(self.rows), self.people, round(self.loss, 4))
-
-    def written_labels(self) -> list[bytes]:
-        """The labels as JSON."""
-        form = self.schema.form
-        labels = form.labels(self.low.tolist(), self.high.tolist())
-        for q, values in form.sets:
-            [labels[q]] = each_as_json([values.label_of(self.rows.qi[:, q])])
-        return labels
-
-    def published(self) -> Objects:
-        """What is published as it came, but for sensitive values published as an ancestor."""
-        if self.shown is self.rows.sensitive:
-            return self.rows.values
-        values = self.rows.values.copy()
-        for row, s in zip(*np.nonzero(self.shown != self.rows.sensitive), strict=True):
-            tree = self.schema.sensitive[s].hierarchy
-            assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
-            values[row, s] = tree.labels[int(self.shown[row, s])]  # sensitive columns come first
-        return values
-
-    @property
     def everyone(self) -> Batch:
         """All rows published under the group's id so far, with their sensitive codes as published."""
-        rows = self.rows.with_sensitive(self.shown)
-        return rows if self.earlier is None else Batch.concat([self.earlier, rows])
+        rows, earlier = self.rows.with_sensitive(self.shown), self.released.earlier
+        return rows if earlier is None else Batch.concat([earlier, rows])
 
 
 def encode_lines(groups: Sequence[Group]) -> bytes:
@@ -125,25 +218,28 @@ def encode_lines(groups: Sequence[Group]) -> bytes:
 
 
 def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
-    """The records of each group as JSON. Values are written all together, records group by group."""
-    if not groups or not groups[0].schema.form.flat:
-        yield from (list(map(_JSON.encode, group.records())) for group in groups)
-        return
-    values = np.concatenate([group.published() for group in groups])
-    columns = [each_as_json(column) for column in values.T.tolist()]
-    ends = accumulate([len(group.rows) for group in groups], initial=0)
-    for group, (first, last) in zip(groups, pairwise(ends), strict=True):
-        mine = [column[first:last] for column in columns]
-        yield group.schema.form.written(group.written_labels(), mine, group.envelope)
+    """The records of each group as JSON; neighbours that were released together are written together."""
+    first = 0
+    for last in range(1, len(groups) + 1):
+        one, end = groups[last - 1], last == len(groups)
+        if end or groups[last].released is not one.released or groups[last].place != one.place + 1:
+            if one.released.schema.form.flat:
+                yield from one.released.written(groups[first].place, one.place + 1)
+            else:
+                yield from (list(map(_JSON.encode, group.records())) for group in groups[first:last])
+            first = last
 
 
 def release(rows: Batch, schema: Schema, reason: Reason) -> Group:
     """Make one group of the rows, or raise PrivacyViolation."""
-    return release_all(rows, [len(rows)], schema, [reason])[0]
+    return release_all(rows, np.arange(len(rows)), [len(rows)], schema, [reason])[0]
 
 
-def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reasons: Sequence[Reason]) -> list[Group]:
-    """Make groups of consecutive rows, `sizes` many each, or raise PrivacyViolation for the first that must not leave.
+def release_all(
+    rows: Batch, chosen: Ints, sizes: Sequence[int], schema: Schema, reasons: Sequence[Reason]
+) -> list[Group]:
+    """Make groups of the rows chosen, `sizes` many one after the other, or raise PrivacyViolation for the first that
+    must not leave.
 
     1. Put each group's rows into an order that only the secret and the members decide.
     2. Raise sensitive values where a model needs it.
@@ -152,10 +248,11 @@ def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reasons: Sequ
     """
     if min(sizes, default=0) < 1:
         raise PrivacyViolation("an empty group reached the gate") if sizes else ValueError("no groups to release")
-    if len(np.unique(rows.identities())) < len(rows):
-        raise PrivacyViolation("a row reached the gate twice")
     starts = np.cumsum([0, *sizes])
-    rows, identities = _arrange(rows, sizes, starts, schema)
+    if starts[-1] != len(chosen):
+        raise ValueError("the sizes do not add up")
+    order, ids = _arrange(rows.ref[chosen], sizes, starts, schema)
+    rows = rows.take(chosen[order])
     repaired = schema.requirements.repair_each(rows, starts)
     people = distinct_each(rows.subject, starts).tolist()
     failing = schema.requirements.first_failing(rows, repaired, starts)
@@ -166,13 +263,10 @@ def release_all(rows: Batch, sizes: Sequence[int], schema: Schema, reasons: Sequ
     high = np.maximum.reduceat(rows.qi, starts[:-1], axis=0)
     losses = _losses(rows, starts, low, high, schema)
     total = _weighted(losses, schema).tolist()
-    groups = []
-    for g, (identity, (first, last)) in enumerate(zip(identities, pairwise(starts.tolist()), strict=True)):
-        mine = rows.take(slice(first, last))
-        shown = mine.sensitive if repaired is rows else repaired.sensitive[first:last]
-        box = low[g], high[g], losses[g], total[g]
-        groups.append(Group(identity, mine, shown, *box, people[g], reasons[g], schema, _SEAL))
-    return groups
+    shown = repaired.sensitive
+    return Released(
+        schema, rows, shown, starts.tolist(), ids, low, high, losses, total, people, reasons, _SEAL
+    ).groups()
 
 
 def reuse(row: Batch, host: Group) -> Group | None:
@@ -180,35 +274,39 @@ def reuse(row: Batch, host: Group) -> Group | None:
 
     The host must be the last group of its id, so that nobody is forgotten. None if the row may not join.
     """
+    schema = host.schema
     low, high = np.minimum(host.low, row.qi[0]).tolist(), np.maximum(host.high, row.qi[0]).tolist()
-    columns = host.schema.quasi
-    if tuple(c.hierarchy.label(*ends) for c, *ends in zip(columns, low, high, strict=True)) != host.labels:
+    if tuple(c.hierarchy.label(*ends) for c, *ends in zip(schema.quasi, low, high, strict=True)) != host.labels:
         return None
     everyone = Batch.concat([host.everyone, row])
     if len(np.unique(everyone.identities())) < len(everyone):
         raise PrivacyViolation("a row reached the gate twice")
-    requirements = host.schema.requirements
+    requirements = schema.requirements
     if requirements.repairing or requirements.failing(everyone) is not None:  # what was raised cannot be judged anew
         return None
-    box = host.low, host.high, host.losses, host.loss
-    people = distinct(everyone.subject)
-    return Group(host.id, row, row.sensitive, *box, people, Reason.REUSED, host.schema, _SEAL, host.everyone)
+    box = host.low[None], host.high[None], host.losses[None], [host.loss]
+    people, earlier = [distinct(everyone.subject)], host.everyone
+    [group] = Released(
+        schema, row, row.sensitive, [0, 1], [host.id], *box, people, [Reason.REUSED], _SEAL, earlier
+    ).groups()
+    return group
 
 
-def _arrange(rows: Batch, sizes: Sequence[int], starts: Ints, schema: Schema) -> tuple[Batch, list[str]]:
-    """The rows in their published order, and the groups' ids; both depend on the sets of members alone."""
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    by_ref = np.lexsort((rows.ref[:, 1], rows.ref[:, 0], group))
-    refs = rows.ref[by_ref].astype("<i8").tobytes()
+def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> tuple[Ints, list[str]]:
+    """The published order of the rows, and the groups' ids; both depend on the sets of members alone."""
+    group, identity = np.repeat(np.arange(len(sizes)), sizes), identities(ref)
+    if len(np.unique(identity)) < len(identity):
+        raise PrivacyViolation("a row reached the gate twice")
+    by_ref = np.lexsort((identity, group))
+    refs = ref[by_ref].astype("<i8").tobytes()
     key, policy = schema.keys.group, schema.fingerprint.encode()
-    shuffles, identities = [], []
-    for start, size in zip(starts.tolist(), sizes, strict=False):
-        members = refs[16 * start : 16 * (start + size)]
-        secret = hashlib.blake2b(policy + members, key=key, digest_size=32).digest()
-        shuffles.append(hashlib.shake_256(secret).digest(8 * size))
-        identities.append(secret[:8].hex())
+    shuffles, ids = [], []
+    for start, end in pairwise((16 * starts).tolist()):
+        secret = hashlib.blake2b(policy + refs[start:end], key=key, digest_size=32).digest()
+        shuffles.append(hashlib.shake_256(secret).digest((end - start) // 2))
+        ids.append(secret[:8].hex())
     shuffle = np.frombuffer(b"".join(shuffles), dtype="<u8")
-    return rows.take(by_ref[np.lexsort((shuffle, group))]), identities
+    return np.asarray(by_ref[np.lexsort((shuffle, group))]), ids
 
 
 def _losses(rows: Batch, starts: Ints, low: Ints, high: Ints, schema: Schema) -> Floats:

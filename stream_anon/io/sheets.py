@@ -132,7 +132,7 @@ class ParquetSheet:
     def write(self, groups: Sequence[Group]) -> None:
         """Write the records of some groups as one row group."""
         self._held += groups
-        if self._writer is not None or sum(len(group.rows) for group in self._held) >= _TELLING:
+        if self._writer is not None or sum(len(group) for group in self._held) >= _TELLING:
             self._write_held()
 
     def _write_held(self) -> None:

@@ -87,14 +87,14 @@ class Tally:
     def publish(self, groups: Sequence[Group], now: float) -> None:
         """Groups left."""
         for group in groups:
-            size = len(group.rows)
+            size = len(group)
             self.published += size
             self.groups[str(group.reason)] += 1
             self.smallest = min(self.smallest or group.people, group.people)
             self._losses += group.losses * size
             self._loss += group.loss * size
         if groups:
-            self.delays.add(now - np.concatenate([group.rows.arrived for group in groups]))
+            self.delays.add(now - np.concatenate([group.arrived for group in groups]))
 
     def suppress(self, arrived: Floats | Ints) -> None:
         """Rows left unpublished."""

@@ -105,10 +105,10 @@ class Holdings:
             return
         self.engines.remove(number, _refs(number, partition.waiting))
         self._back = [rows.take(rows.ref[:, 0] != number) for rows in self._back]
-        dissolved = [group for group in self.formed if (group.members[:, 0] == number).any()]
-        self.formed = [group for group in self.formed if group not in dissolved]
-        for group in dissolved:
-            rest = group.rows.take(group.rows.ref[:, 0] != number)
+        dissolved = [formed for formed in self.formed if (formed.members[:, 0] == number).any()]
+        self.formed = [formed for formed in self.formed if formed not in dissolved]
+        for formed in dissolved:
+            rest = formed.group.rows.take(formed.group.ref[:, 0] != number)
             if len(rest):
                 self._push(rest, now)
 
@@ -142,17 +142,17 @@ class Holdings:
 
     def _part(self, formed: Formed, now: float) -> None:
         """Reject the rows whose records are too large; the others look for company again."""
-        rows = formed.rows
+        rows = formed.group.rows
         large = np.array([len(record) > self.largest for record in formed.records])
         self._reject([((p, o), "oversized", None, None) for p, o in rows.ref[large].tolist()])
         if not large.all():
             self._push(rows.take(~large), now)
 
     def _date(self, groups: Sequence[Formed]) -> None:
-        """Tell the records' own times."""
+        """Tell the records' own times, in no particular order."""
         if not groups:
             return
-        ref = np.concatenate([formed.rows.ref for formed in groups])
+        ref = np.concatenate([formed.members for formed in groups])
         born = np.empty(len(ref))
         for number in np.unique(ref[:, 0]).tolist():
             mine = ref[:, 0] == number

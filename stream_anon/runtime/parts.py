@@ -44,6 +44,16 @@ class Group(Protocol):
         """The members in their published order."""
 
     @property
+    def ref(self) -> Ints:
+        """Where they came from."""
+
+    @property
+    def arrived(self) -> Floats:
+        """When they were received."""
+
+    def __len__(self) -> int: ...
+
+    @property
     def reason(self) -> str:
         """Why it left now."""
 
@@ -142,7 +152,7 @@ class Parts:
 class Formed:
     """A group with its bytes fixed: first formed, then announced, then published.
 
-    `rows` are let go once announced. `arrived` is when each row was received, `oldest` the first of these times; `born`
+    `group` is let go once announced. `arrived` is when each row was received, `oldest` the first of these times; `born`
     are the records' own times.
     """
 
@@ -154,7 +164,7 @@ class Formed:
     arrived: Floats
     oldest: float
     losses: Floats
-    rows: Any = None
+    group: Any = None
     born: Floats | None = None
 
     def __repr__(self) -> str:

@@ -74,7 +74,7 @@ class Pipeline:
         self.tally.publish(groups, now)
         if self.bound is not None:
             for group in groups:
-                self.late += int(np.count_nonzero(now - group.rows.arrived > self.bound))
+                self.late += int(np.count_nonzero(now - group.arrived > self.bound))
 
     def wait(self, now: float) -> float | None:
         """Seconds until something is due, None if nothing is."""
@@ -91,7 +91,7 @@ class Pipeline:
         if not closing and self._hurries():
             due = now + self._early - (np.inf if self.bound is None else self.bound)
             forced = [group for group in outcome.groups if group.reason is Reason.DEADLINE]
-            self.hurried += sum(bool(group.rows.arrived.min() > due) for group in forced)
+            self.hurried += sum(bool(group.arrived.min() > due) for group in forced)
         return outcome.groups
 
     def _hurries(self) -> bool:

@@ -32,9 +32,10 @@ class Press:
 
     def fix(self, groups: Sequence[Any]) -> list[Formed]:
         """Groups with their bytes and the digests of these."""
-        ends = list(accumulate([len(group.rows) for group in groups], initial=0))
-        members = _in_order([group.rows.ref for group in groups], ends)
-        oldest = np.minimum.reduceat(np.concatenate([group.rows.arrived for group in groups]), ends[:-1]).tolist()
+        ends = list(accumulate([len(group) for group in groups], initial=0))
+        members = _in_order([group.ref for group in groups], ends)
+        arrived = np.concatenate([group.arrived for group in groups])
+        oldest = np.minimum.reduceat(arrived, ends[:-1]).tolist()
         return [
             Formed(
                 group.id,
@@ -42,10 +43,10 @@ class Press:
                 records,
                 digest_of(self._key, records),
                 str(group.reason),
-                group.rows.arrived,
+                arrived[first:last],
                 first_arrival,
                 group.losses,
-                group.rows,
+                group,
             )
             for group, (first, last), records, first_arrival in zip(
                 groups, pairwise(ends), self._parts.write(groups), oldest, strict=True
@@ -81,7 +82,7 @@ class Press:
         except PrivacyViolation:
             raise WithdrawnError("model_fails") from None
         group.reason = "replayed"
-        group.rows = None
+        group.group = None
         return group
 
 

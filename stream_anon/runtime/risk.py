@@ -29,7 +29,7 @@ def classes_after(groups: Sequence[Group]) -> Classes:
         return []
     numbers: dict[str, int] = {}
     places = [numbers.setdefault(repr(group.labels), len(numbers)) for group in groups]
-    return _counted(np.repeat(places, [len(group.rows) for group in groups]), groups)
+    return _counted(np.repeat(places, [len(group) for group in groups]), groups)
 
 
 def _counted(place: Ints, groups: Sequence[Group]) -> Classes:

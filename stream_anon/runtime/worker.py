@@ -254,9 +254,9 @@ class Worker:
             if number not in plan.held:
                 del partition.letters[: plan.told[number]]
             self._observer.ledger(number, len(plan.texts[number].metadata))
-        for group in plan.taken:
-            group.rows = None
-        self.holdings.formed = [group for group in self.holdings.formed if group.rows is not None]
+        for formed in plan.taken:
+            formed.group = None
+        self.holdings.formed = [formed for formed in self.holdings.formed if formed.group is not None]
         if plan.publish:
             self._report(plan.publish, now, wall)
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from stream_anon.core.group import Group, Reason
 from stream_anon.core.hierarchy import Ints
 from stream_anon.policy.settings import MaxDelay
+
+
+class Chosen(NamedTuple):
+    """Groups that leave: their slots, in parts that may hold several groups, and the size and reason of each."""
+
+    slots: list[Ints]
+    sizes: list[int]
+    reasons: list[Reason]
+
+    def add(self, others: Chosen) -> None:
+        """Others leave too."""
+        for own, more in zip(self, others, strict=True):
+            own += more  # type: ignore[operator]
 
 
 class Algorithm(Protocol):
@@ -36,7 +49,7 @@ class Algorithm(Protocol):
         """Clusters that rows wait in; none, unless the algorithm keeps some."""
         return 0
 
-    def rush(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, list[tuple[Reason, Ints]]] | None:
+    def rush(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, Chosen] | None:
         """Admit staged rows and complete those that are due, or become so by later arrivals, exactly as if one by one.
 
         How many were admitted and the groups that leave, or None if the algorithm has no faster way. It may end early,

@@ -11,7 +11,7 @@ from stream_anon.core.batch import UNNUMBERED, Batch
 from stream_anon.core.group import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
-from stream_anon.stream.algorithm import Algorithm
+from stream_anon.stream.algorithm import Algorithm, Chosen
 from stream_anon.stream.anonymizer import Outcome
 from stream_anon.stream.buffer import Buffer
 from stream_anon.stream.hosts import Hosts
@@ -35,7 +35,7 @@ class Engine:
         self._time = settings.max_delay.time
         self._records = settings.max_delay.records
         self._hold = settings.on_deadline == "hold"
-        self._chosen: list[tuple[Reason, Ints]] = []
+        self._chosen = Chosen([], [], [])
         self._given_up: list[Ints] = []
         self._added: list[Group] = []  # rows added to groups that had left, and their slots
         self._joined: list[Ints] = []
@@ -132,10 +132,10 @@ class Engine:
         rushed = None if self._hold else self._algorithm.rush(slots, self._delay, now)
         if rushed is None:
             return 0
-        taken, groups = rushed
-        if groups:
-            self._chosen += groups
-            self._withdraw(np.concatenate([group for _, group in groups]))
+        taken, chosen = rushed
+        self._chosen.add(chosen)
+        for slots in chosen.slots:
+            self._withdraw(slots)
         self._expire_by_count()
         return taken
 
@@ -186,7 +186,7 @@ class Engine:
             self._withdraw(self._given_up[-1])
 
     def _choose(self, group: Ints, reason: Reason) -> None:
-        self._chosen.append((reason, group))
+        self._chosen.add(Chosen([group], [len(group)], [reason]))
         self._withdraw(group)
 
     def _withdraw(self, slots: Ints) -> None:
@@ -196,16 +196,15 @@ class Engine:
     def _let_go(self) -> Outcome:
         """Take what was chosen through the gate, and forget it."""
         groups: list[Group] = []
-        if self._chosen:
-            reasons, chosen = zip(*self._chosen, strict=True)
-            rows = self._buffer.rows(np.concatenate(chosen))
-            groups = release_all(rows, [len(slots) for slots in chosen], self._schema, reasons)
+        slots, sizes, reasons = self._chosen
+        if slots:
+            groups = release_all(self._buffer.columns, np.concatenate(slots), sizes, self._schema, reasons)
         if self._hosts is not None:
             self._hosts.remember(groups)
         suppressed = self._buffer.rows(np.concatenate(self._given_up)) if self._given_up else None
-        gone = [slots for _, slots in self._chosen] + self._given_up + self._joined
+        gone = slots + self._given_up + self._joined
         if gone:
             self._buffer.free(np.concatenate(gone))
         groups += self._added
-        self._chosen, self._given_up, self._added, self._joined = [], [], [], []
+        self._chosen, self._given_up, self._added, self._joined = Chosen([], [], []), [], [], []
         return Outcome(groups, suppressed)

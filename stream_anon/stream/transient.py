@@ -7,7 +7,7 @@ import numpy as np
 from stream_anon.core.group import Group, Reason
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.policy.settings import CailSettings, MaxDelay
-from stream_anon.stream.algorithm import Algorithm
+from stream_anon.stream.algorithm import Algorithm, Chosen
 from stream_anon.stream.company import Company
 from stream_anon.stream.kernels import NEVER, OLD, YOUNG, Due, Memory, Taste
 from stream_anon.stream.recent import RecentLosses
@@ -78,7 +78,7 @@ class TransientClusters(Algorithm):
         """Large groups leave early, all at once: the buffer is as full by then as it is good for."""
         return EARLY if since < EARLY * LARGE * self._company.need.k else 1.0
 
-    def rush(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, list[tuple[Reason, Ints]]] | None:
+    def rush(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, Chosen] | None:
         """The same as arriving and completing one by one, in one go where kernels can judge the policy."""
         company, enough = self._company, LARGE * self._company.need.k
         if not company.countable or (delay.records is not None and delay.records < enough):
@@ -108,9 +108,8 @@ class TransientClusters(Algorithm):
         if taken:
             self._buffer.admit(slots[:taken])
         self._seen += taken
-        groups = np.split(chosen, np.cumsum(np.abs(sizes))[:-1]) if len(sizes) else []
         reasons = [Reason.READY if size > 0 else Reason.DEADLINE for size in sizes.tolist()]
-        return taken, list(zip(reasons, groups, strict=True))
+        return taken, Chosen([chosen] if len(chosen) else [], np.abs(sizes).tolist(), reasons)
 
     def complete(self, slot: int) -> list[Ints | Group]:
         """Complete a cluster around the row that is due; where groups are large, clear the buffer."""

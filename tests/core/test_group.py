@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.core.form import ENVELOPE, Form
-from stream_anon.core.group import Group, Reason, release, release_all
+from stream_anon.core.group import Group, Reason, Released, encode_all, release, release_all
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PrivacyViolation
 
@@ -132,9 +133,17 @@ def shared_schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
 def test_many_groups_at_once_are_the_groups_one_by_one(tmp_path: Path) -> None:
     schema = patients(tmp_path)
     rows = encoded(schema, ROWS + ROWS)
-    together = release_all(rows, [3, 5], schema, [Reason.READY] * 2)
-    apart = [release(rows.take(part), schema, Reason.READY) for part in (slice(0, 3), slice(3, 8))]
+    chosen = np.array([7, 2, 5, 0, 1, 6, 3])
+    together = release_all(rows, chosen, [3, 4], schema, [Reason.READY, Reason.FLUSH])
+    apart = [release(rows.take(part), schema, Reason.READY) for part in (chosen[:3], chosen[3:])]
     assert [group.encoded() for group in together] == [group.encoded() for group in apart]
+    assert list(encode_all(together)) == [group.encoded() for group in apart]
+    assert list(encode_all([together[1], apart[0]])) == [together[1].encoded(), apart[0].encoded()]
+    for one, other in zip(together, apart, strict=True):
+        assert one.ref.tolist() == one.rows.ref.tolist() == other.rows.ref.tolist()
+        assert (one.id, one.labels, one.people, len(one)) == (other.id, other.labels, other.people, len(other.rows))
+        assert (one.loss, one.losses.tolist()) == (other.loss, other.losses.tolist())
+    assert [group.reason for group in together] == [Reason.READY, Reason.FLUSH]
 
 
 def test_one_unsafe_group_stops_all_of_them(tmp_path: Path) -> None:
@@ -142,9 +151,11 @@ def test_one_unsafe_group_stops_all_of_them(tmp_path: Path) -> None:
     rows = encoded(schema, ROWS)
     for sizes in ([2, 2], [3, 1], [4, 0]):
         with pytest.raises(PrivacyViolation):
-            release_all(rows, sizes, schema, [Reason.READY] * len(sizes))
-    with pytest.raises(ValueError, match=r"."):
-        release_all(rows, [2], schema, [Reason.READY])
+            release_all(rows, np.arange(4), sizes, schema, [Reason.READY] * len(sizes))
+    with pytest.raises(PrivacyViolation, match="twice"):
+        release_all(rows, np.array([0, 1, 2, 0, 3]), [3, 2], schema, [Reason.READY] * 2)
+    with pytest.raises(ValueError, match="add up"):
+        release_all(rows, np.arange(4), [2], schema, [Reason.READY])
 
 
 def row_order(group: Group) -> list[int]:
@@ -219,16 +230,21 @@ def test_there_is_no_other_way_to_a_group(tmp_path: Path) -> None:
     schema = patients(tmp_path)
     rows = encoded(schema, ROWS)
     group = release(rows, schema, Reason.READY)
-    parts = {f.name: getattr(group, f.name) for f in dataclasses.fields(group)}
+    released = group.released
+    parts = {f.name: getattr(released, f.name) for f in dataclasses.fields(released)}
     with pytest.raises(TypeError):
-        Group(**parts)
+        Released(**parts)
     with pytest.raises(PrivacyViolation):
-        Group(**parts, seal=object())
+        Released(**parts, seal=object())
     with pytest.raises((ValueError, TypeError)):
-        dataclasses.replace(group, rows=rows.take([0]))
+        dataclasses.replace(released, rows=rows.take([0]))
     with pytest.raises(dataclasses.FrozenInstanceError):
+        released.rows = rows.take([0])  # type: ignore[misc]
+    assert "seal" not in Released.__slots__
+    with pytest.raises(PrivacyViolation):
+        Group(SimpleNamespace(**parts), 0)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
         group.rows = rows.take([0])  # type: ignore[misc]
-    assert "seal" not in Group.__slots__
     assert copy.copy(group).id == group.id
 
 
@@ -309,7 +325,6 @@ def test_raised_values_are_raised_in_flat_records_too(tmp_path: Path) -> None:
     flat = dataclasses.replace(schema, quasi=quasi, form=form)
     assert form.flat
     assert not schema.form.flat
-    group = copy.copy(group)
-    object.__setattr__(group, "schema", flat)
+    object.__setattr__(group.released, "schema", flat)
     assert group.encoded() == [msgspec.json.encode(record) for record in group.records()]
     assert sorted(json.loads(record)["illness"] for record in group.encoded()) == ["any", "any", "ulcer"]

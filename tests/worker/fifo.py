@@ -33,6 +33,17 @@ class Group:
     loss: float = 0.0
     losses: tuple[float, ...] = ()
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def ref(self) -> np.ndarray:
+        return self.rows.ref
+
+    @property
+    def arrived(self) -> np.ndarray:
+        return self.rows.arrived
+
     @property
     def id(self) -> str:
         return hashlib.sha256(self.salt + json.dumps(sorted(self.rows.ref.tolist())).encode()).hexdigest()[:12]

@@ -49,7 +49,7 @@ class Prefix:
         self._digits = np.full(256, -1, dtype=np.int64)  # by the byte of a character, -1 for one that is none of ours
         for digit, character in enumerate(self._alphabet):
             self._digits[[ord(character), ord(character.lower())]] = digit
-        self.label = lru_cache(maxsize=4096)(self._label)  # prefixes repeat
+        self._masked = lru_cache(maxsize=4096)(self._written)  # prefixes repeat
 
     def _position(self, value: Any) -> int | None:
         text = text_of(value).upper()
@@ -77,20 +77,19 @@ class Prefix:
         """The share of characters masked."""
         return ladder_loss(np.asarray(low), np.asarray(high), self._units, self._levels, self.top)
 
-    def _label(self, low: int, high: int) -> str:
+    def label(self, low: int, high: int) -> str:
         """The common beginning, the rest masked; `*` if nothing is common."""
         if high >= self.top:
             return "*" if low != high else self._extra.label(low, self.top)
-        return self._masked(low, shared(self._units, low, high))
+        masked = shared(self._units, low, high)
+        return "*" if masked == self._length else self._masked(low // self._units[masked], masked)
 
-    def _masked(self, code: int, masked: int) -> str:
-        if masked == self._length:
-            return "*"
-        text, rest = "", code
-        for _ in range(self._length):
-            rest, digit = divmod(rest, len(self._alphabet))
+    def _written(self, prefix: int, masked: int) -> str:
+        text = "*" * masked
+        for _ in range(self._length - masked):
+            prefix, digit = divmod(prefix, len(self._alphabet))
             text = self._alphabet[digit] + text
-        return text[: self._length - masked] + "*" * masked
+        return text
 
     def contains(self, label: Any, value: Any) -> bool:
         """Whether the code begins like the label; an absence is covered by its own leaf and by `*`."""
@@ -99,7 +98,7 @@ class Prefix:
         code = None if value is None else self._position(value)
         if code is None:
             return bool(value is not None and label in ("*", UNKNOWN_LABEL))
-        return any(self._masked(code, masked) == label for masked in range(self._length + 1))
+        return label == "*" or any(self._masked(code // u, masked) == label for masked, u in enumerate(self._units))
 
     def cost_table(self) -> CostTable:
         """A ladder of powers of the alphabet's size."""

@@ -64,6 +64,7 @@ class Scratch(NamedTuple):
     codes: Ints
     costs: Floats
     total: Floats
+    score: Floats
     members: Ints
     low: Ints
     high: Ints
@@ -76,6 +77,7 @@ def scratch(columns: int, sensitive: int, most: int) -> Scratch:
     return Scratch(
         np.empty((columns, most), dtype=np.int64),
         np.empty((columns, most)),
+        np.empty(most),
         np.empty(most),
         np.empty(most, dtype=np.int64),
         np.empty(columns, dtype=np.int64),
@@ -110,6 +112,13 @@ def open_up(
 
 
 @inner
+def rate(total: Floats, bonus: Floats, left: int, loss: float, scale: float, score: Floats) -> None:
+    """CAILDistance minus bonus of every candidate."""
+    for i in range(left):
+        score[i] = total[i] + (total[i] - loss) * scale - bonus[i]
+
+
+@inner
 def grow_here(
     prices: Prices,
     columns: Columns,
@@ -125,11 +134,13 @@ def grow_here(
     """Grow a cluster into `room.members`: how many they are, 0 if it cannot be done, and the box's price.
 
     Of the candidates the first `left` count; a bonus of minus infinity shuts one out, and is set for those that are in.
+    What a candidate costs can only rise while the box widens: it is asked for again only where what it cost before
+    would make it the best.
     """
     facts, values, weight, _ = prices
     qi, subject, sensitive, _, _ = columns
     k, wanted = need
-    codes, costs, total, members, low, high, distinct = room
+    codes, costs, total, score, members, low, high, distinct = room
     people = count = 0
     for q in range(len(low)):
         low[q] = high[q] = qi[seed[0], q]
@@ -151,14 +162,14 @@ def grow_here(
             lacking = max(lacking, wanted[s] - distinct[s])
         if people >= k and lacking <= 0:
             return count, loss
-        if limit < np.inf and within(total, bonus, left, limit) < seats:  # prices only rise while a box widens
+        if limit < np.inf and within(total, bonus, left, limit) < seats:
             return 0, loss
         urgent = lacking > 0 and lacking >= seats
         scale = log2[count]
+        rate(total, bonus, left, loss, scale, score)
         best, best_score = -1, np.inf
         for i in range(left):
-            distance = total[i] + (total[i] - loss) * scale
-            if distance - bonus[i] >= best_score or distance > limit:
+            if score[i] >= best_score:
                 continue
             slot = candidates[i]
             total[i] = union(facts, values, weight, qi, slot, low, high)
