@@ -28,7 +28,7 @@ class Encoded:
 class Encoder:
     """Turns records into a `Batch` under one schema.
 
-    A row's subject is the keyed hash of its identifier; without a declared subject each row is its own, told apart by
+    A row's subject is a hash of its identifier; without a declared subject each row is its own, told apart by
     its ref. Every method takes refs (n, 2) and arrival times (n,) of the records in their order.
     """
 
@@ -95,7 +95,7 @@ class Encoder:
         if schema.subject is None:
             subject = identities(ref)
         else:
-            subject, nameless = hash_subjects(schema.keys.subject, column(schema.subject))
+            subject, nameless = hash_subjects(column(schema.subject))
             refuse(schema.subject, nameless * int(Trouble.MISSING))
         serial = np.full(n, UNNUMBERED, dtype=np.int64)
         batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, serial, values)

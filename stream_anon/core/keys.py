@@ -1,4 +1,7 @@
-"""Keyed hashes from one secret: subjects, sensitive values, group ids and row orders. No key serves two purposes."""
+"""Keyed hashes from one secret: sensitive values, group ids and row orders. No key serves two purposes.
+
+Subjects need no secret: they are compared within one process, and its own hash, keyed at random, is enough for that.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import hashlib
 import secrets
 import unicodedata
 from collections.abc import Iterable, Sequence
+from operator import not_
 from typing import Any
 
 import msgspec
@@ -25,7 +29,6 @@ class Keys:
     def __init__(self, secret: str | None) -> None:
         root = secret.encode() if secret is not None else secrets.token_bytes(32)
         self.stable = secret is not None
-        self.subject = _derive(root, b"subject")
         self.value = _derive(root, b"value")
         self.group = _derive(root, b"group")
         self.ledger = _derive(root, b"ledger")
@@ -43,18 +46,16 @@ def keyed(key: bytes, data: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(data, key=key, digest_size=8).digest(), "little", signed=True)
 
 
-def hash_subjects(key: bytes, values: Iterable[Any]) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Who a row is about, as a number that tells nothing without the key, and which rows name nobody.
+def hash_subjects(values: Iterable[Any]) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Who a row is about, as a number that means nothing to another process, and which rows name nobody.
 
     An identifier is known by its text, without space around it and in Unicode's composed form: 7 and "7" are one
-    person, and so are two spellings of an accent. Nothing is remembered.
+    person, and so are two spellings of an accent. Nothing is remembered. Two people of one number, one chance in 2^64,
+    would count as one: then a group waits for one more.
     """
-    blake = hashlib.blake2b
-    names = [
-        (value.strip() if type(value) is str and value.isascii() else _name(value) or "").encode() for value in values
-    ]
-    digests = b"".join([blake(name, key=key, digest_size=8).digest() for name in names])
-    return np.frombuffer(digests, dtype="<i8").astype(np.int64), np.array([not name for name in names], dtype=np.bool_)
+    names = [value.strip() if type(value) is str and value.isascii() else _name(value) or "" for value in values]
+    people = np.fromiter(map(hash, names), np.int64, len(names))
+    return people, np.fromiter(map(not_, names), np.bool_, len(names))
 
 
 def _name(value: Any) -> str | None:

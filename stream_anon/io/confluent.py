@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -121,20 +122,14 @@ class ConfluentTransport:
             self._consumer.subscribe([self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke)
             self._subscribed = True
         out_of_range: set[int] = set()
-        columns: dict[int, Slice] = {}
         with translated():
-            for message in consume(self._consumer, max(1, limit), timeout):
-                if (error := message.error()) is not None:
-                    self._heed(error, message, out_of_range)
-                    continue
-                number = message.partition()
-                if (part := columns.get(number)) is None:
-                    part = columns[number] = Slice(number, [], [], [])
-                part.offsets.append(message.offset())
-                part.timestamps.append(message.timestamp()[1] / 1000.0)
-                part.values.append(message.value())
+            found = consume(self._consumer, max(1, limit), timeout)
+            told = [message for message in found if message.error() is not None]
+            for message in told:
+                self._heed(message.error(), message, out_of_range)
+        parts = _columns([message for message in found if message.error() is None] if told else found)
         fresh, self._assigned = frozenset(self._assigned), set()
-        slices = tuple(part for number, part in columns.items() if number in self._owned - fresh)
+        slices = tuple(part for part in parts if part.partition in self._owned - fresh)
         for part in slices:
             self._advance(part.partition, part.offsets[-1] + 1)
         member, ends = self._capture(), self._ends()
@@ -332,6 +327,18 @@ class ConfluentTransport:
             self._drop_producer()
             self._consumer.close()
             self._topics.close()
+
+
+def _columns(messages: Iterable[Message]) -> Iterable[Slice]:
+    """Records by partition; the client hands them out in long runs of one."""
+    columns: dict[int, Slice] = {}
+    for number, run in groupby(messages, Message.partition):
+        mine = list(run)
+        part = columns.setdefault(number, Slice(number, [], [], []))
+        part.offsets.extend(map(Message.offset, mine))
+        part.timestamps.extend([message.timestamp()[1] / 1000.0 for message in mine])
+        part.values.extend(map(Message.value, mine))
+    return columns.values()
 
 
 def read_token(token: bytes) -> tuple[int, str]:

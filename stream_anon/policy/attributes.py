@@ -14,7 +14,7 @@ Absent = Literal["reject", "leaf"]
 
 
 class Identifier(Settings):
-    """Names a person. Never published; kept only as a keyed hash, and only if it is the policy's `subject`."""
+    """Names a person. Never published; kept only as a hash, with a new key in each process, if it is the `subject`."""
 
     role: Literal["identifier"]
 

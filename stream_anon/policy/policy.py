@@ -16,7 +16,7 @@ class Policy(Settings):
     """The whole policy. What holds between its parts is in `rules`; a policy is usable only after both agree.
 
     `subject` names the identifier that tells people apart: with it k counts people, without it records. `secret` keys
-    the hashes of subjects and the ids of groups; it belongs into the environment: `secret: ${STREAM_ANON_SECRET}`.
+    the ids of groups and the order of their rows; it belongs into the environment: `secret: ${STREAM_ANON_SECRET}`.
     """
 
     version: Literal[1]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -170,12 +173,16 @@ def test_columns(tmp_path: Path) -> None:
     assert not {1, 2} & set(batch.subject.tolist())
 
 
-def test_subjects_are_keyed(tmp_path: Path) -> None:
-    one, same, other = (
-        encode(patients(tmp_path, secret=secret), changed()).batch.subject[0]
-        for secret in ("a secret of some length", "a secret of some length", "one of another length")
+def test_subjects_are_keyed_by_their_process() -> None:
+    program = (
+        "from stream_anon.core.keys import hash_subjects as h; print(h(['Ann', ' Ann ', 'Bo', 7, '7'])[0].tolist())"
     )
-    assert one == same != other
+    command, keyed = [sys.executable, "-c", program], {k: v for k, v in os.environ.items() if k != "PYTHONHASHSEED"}
+    told = [subprocess.run(command, env=keyed, capture_output=True, check=True).stdout for _ in range(2)]
+    first, second = map(json.loads, told)
+    assert first[0] == first[1] != first[2]
+    assert first[3] == first[4]
+    assert not set(first) & set(second)
 
 
 def test_no_records(tmp_path: Path) -> None:

@@ -32,14 +32,15 @@ class GuardingNode(PrivacyModel):
     def breach(self, rows: Batch) -> Floats:
         """The chance for each row; 0 where nothing is guarded."""
         guards, which = np.unique(rows.guard[:, self.column], return_inverse=True)
-        people, person = np.unique(rows.subject, return_inverse=True)
+        numbers = {subject: i for i, subject in enumerate(dict.fromkeys(rows.subject.tolist()))}
+        person = np.array([numbers[subject] for subject in rows.subject.tolist()], dtype=np.int64)
         chance = np.zeros(len(guards))
         for i, guard in enumerate(guards.tolist()):
             if guard == NO_GUARD:
                 continue
-            largest = np.zeros(len(people))
+            largest = np.zeros(len(numbers))
             np.maximum.at(largest, person, self._overlap(rows.sensitive[:, self.column], guard))
-            chance[i] = largest.sum() / len(people)
+            chance[i] = largest.sum() / len(numbers)
         return np.asarray(chance[which])
 
     def _overlap(self, nodes: Ints, guard: int) -> Floats:
