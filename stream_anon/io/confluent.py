@@ -33,6 +33,7 @@ _CONSUMER = {"session.timeout.ms": 8_000, "max.poll.interval.ms": 60_000}
 _CONSUMER |= {"heartbeat.interval.ms": 500}  # a member hears of a rebalance by its heartbeat, and all wait for the last
 _CONSUMER |= {"topic.metadata.refresh.interval.ms": 30_000}  # a partition added is seen within half a minute
 _CONSUMER |= {"fetch.wait.max.ms": 50, "queued.min.messages": 20_000}
+_CONSUMER |= {"fetch.queue.backoff.ms": 10}  # with the default a reader of 20,000 in less than a second runs dry
 _PRODUCER = {
     "transaction.timeout.ms": 12_000,
     "linger.ms": 5,
