@@ -41,7 +41,7 @@ def inner(function: F) -> F:
     return cast(F, numba.njit(**without_counts)(function))
 
 
-TABLE, PEAKS, LINEAR = int(Kind.TABLE), int(Kind.PEAKS), int(Kind.LINEAR)
+TABLE, PEAKS, LADDER, LINEAR = int(Kind.TABLE), int(Kind.PEAKS), int(Kind.LADDER), int(Kind.LINEAR)
 SHORT = 160
 """Positions up to which a ladder is looked up: its table fits into the second cache."""
 KIND, START, SIZE, DEPTH, LOWEST, HIGHEST, UNITS = range(7)

@@ -3,31 +3,58 @@
 from __future__ import annotations
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import KIND, SIZE, TABLE, inner
+from stream_anon.core.kernels import DEPTH, HIGHEST, KIND, LADDER, SIZE, START, TABLE, UNITS, inner
 from stream_anon.stream.kernels.boxes import widen_column
 
+BLOCK = 16
+"""Rows whose keys are compared at a time: few of them are alike, and most blocks are passed over."""
+
 
 @inner
-def alike(facts: Ints, weight: Floats, least: Floats, order: Ints, limit: float) -> int:
-    """In how many columns, the first of `order`, rows within the limit must be equal: in them nothing is cheap enough.
+def widest(facts: Ints, values: Floats, share: float, q: int, limit: float) -> int:
+    """The unit of a ladder in one of which rows within the limit must lie; 0 if they may be anywhere."""
+    start, depth = facts[q, START], facts[q, DEPTH]
+    if values[start] != 0.0 or share <= limit:
+        return 0
+    for step in range(depth):
+        if share * values[start + depth - step] <= limit:
+            return int(facts[q, UNITS + depth - 1 - step])
+    return int(facts[q, UNITS])
 
-    Only columns in which equal values cost nothing count, and no more than fit into one number.
+
+@inner
+def alike(
+    facts: Ints, values: Floats, weight: Floats, least: Floats, order: Ints, limit: float, units: Ints, sizes: Ints
+) -> int:
+    """How rows within the limit must be alike, because one column alone would cost more: within one unit of each.
+
+    Units are 0 where nothing is known; `sizes` are the numbers of units, together no more than fit into one number. In
+    so many columns, the first of `order`, they must be equal, which costs nothing there.
     """
-    count, numbers = 0, 1.0
-    for q in order:
-        numbers *= facts[q, SIZE]
-        if facts[q, KIND] != TABLE or weight[q] * least[q] <= limit or numbers > 2.0**62:
-            break
-        count += 1
-    return count
+    same, numbers = 0, 1.0
+    for place in range(len(order)):
+        q = order[place]
+        units[q], sizes[q] = 0, facts[q, SIZE]
+        if facts[q, KIND] == TABLE and weight[q] * least[q] > limit:
+            units[q] = 1
+        elif facts[q, KIND] == LADDER:
+            units[q] = widest(facts, values, weight[q], q, limit)
+            sizes[q] = facts[q, HIGHEST] // max(units[q], 1) + 2
+        if units[q] and numbers * sizes[q] > 2.0**62:
+            units[q] = 0
+        if units[q]:
+            numbers *= sizes[q]
+            same += same == place and facts[q, KIND] == TABLE
+    return same
 
 
 @inner
-def key_of(facts: Ints, order: Ints, same: int, qi: Ints, slot: int) -> int:
-    """One number for what a row is in the first `same` columns of `order`."""
+def key_of(units: Ints, sizes: Ints, qi: Ints, slot: int) -> int:
+    """One number for the units a row lies in."""
     key = 0
-    for place in range(same):
-        key = key * facts[order[place], SIZE] + qi[slot, order[place]]
+    for q in range(len(units)):
+        if units[q]:
+            key = key * sizes[q] + qi[slot, q] // units[q]
     return key
 
 
@@ -55,9 +82,15 @@ def near_rows(
     First those with its key, then column by column, dropping rows as soon as they exceed the limit.
     """
     count = 0
-    for i in range(length):
-        near[count] = waiting[i]
-        count += keys[i] == key
+    for first in range(0, length, BLOCK):
+        last = min(first + BLOCK, length)
+        found = False
+        for i in range(first, last):
+            found |= keys[i] == key
+        if found:
+            for i in range(first, last):
+                near[count] = waiting[i]
+                count += keys[i] == key
     for i in range(count):
         total[i] = 0.0
     for place in range(same, len(order)):
@@ -82,7 +115,7 @@ def keep(costs: Floats, length: int, limit: float, near: Ints, total: Floats) ->
 
 
 @inner
-def rekey(facts: Ints, order: Ints, same: int, qi: Ints, waiting: Ints, length: int, keys: Ints) -> None:
+def rekey(units: Ints, sizes: Ints, qi: Ints, waiting: Ints, length: int, keys: Ints) -> None:
     """The keys of all rows that wait."""
     for i in range(length):
-        keys[i] = key_of(facts, order, same, qi, waiting[i])
+        keys[i] = key_of(units, sizes, qi, waiting[i])

@@ -119,7 +119,9 @@ def rounds_compiled(
     chosen, sizes = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     filled = groups = 0
     room = scratch(qi.shape[1], len(need.values), most)
-    limit, limit_after, same = -1.0, -1, -1
+    limit, limit_after, same = -1.0, -1, 0
+    units, before, sizes_of = np.zeros_like(order), np.zeros_like(order), np.ones_like(order)
+    keys[:first] = 0
     n = first
     while True:
         if length and is_due(columns, waiting[0], latest, due):
@@ -135,10 +137,10 @@ def rounds_compiled(
         else:
             if limit_after != released:
                 limit_after, limit = released, limit_of(taste.threshold, taste.patience, losses, released)
-                needed = alike(facts, weight, least, order, limit)
-                if needed != same:
-                    same = needed
-                    rekey(facts, order, same, qi, waiting, length, keys)
+                before[:] = units
+                same = alike(facts, values, weight, least, order, limit, units, sizes_of)
+                if (units != before).any():
+                    rekey(units, sizes_of, qi, waiting, length, keys)
             slot = queue[n]
             n += 1
             latest = serial[slot]
@@ -147,7 +149,7 @@ def rounds_compiled(
             for q in range(len(weight)):
                 sample[q, seen % sample.shape[1]] = qi[slot, q]
             seen += 1
-            key = key_of(facts, order, same, qi, slot)
+            key = key_of(units, sizes_of, qi, slot)
             count, loss = 0, 0.0
             if limit >= 0.0:
                 found = near_rows(
