@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from stream_anon.core.kernels import COMPILED, SHORT
 from stream_anon.core.schema import Schema
 from stream_anon.policy.settings import MaxDelay, StreamSettings
-from stream_anon.stream.kernels import Columns, Kernels, Memory, Need
+from stream_anon.stream.kernels import Columns, Kernels, Need
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is only one path")
 
@@ -181,26 +181,3 @@ def test_prices(schema: Schema, rows: Columns, slots: list[int], pair: tuple[int
     assert fast.widened_prices(rows.qi, pair[0], lows, highs).tolist() == widened.tolist()
     assert (widened >= 0.0).all()
     assert (widened <= 1.0 + 1e-9).all()
-
-
-@given(
-    slots=st.lists(st.integers(0, 299), min_size=2, max_size=120, unique=True),
-    k=st.integers(2, 4),
-    limit=st.floats(0.0, 0.6) | st.sampled_from([0.0, 0.1, 0.25]),
-)
-@settings(max_examples=100, deadline=None)
-def test_arriving(schema: Schema, rows: Columns, slots: list[int], k: int, limit: float) -> None:
-    """Newcomers find the same company, however rows that cannot be near are passed over."""
-    told = []
-    for kernels in both(schema):
-        sample, hardness = np.zeros((rows.qi.shape[1], 16), dtype=np.int64), np.zeros(300)
-        waiting, found, seen = ints(slots[:1]), [], 0
-        for place in range(1, len(slots)):
-            memory = Memory(sample, seen, np.zeros(1), 0)
-            queue = np.concatenate([waiting, ints(slots[place : place + 1])])
-            taken, members = kernels.arrive(rows, queue, len(waiting), memory, hardness, Need(k, ints([0, 0])), limit)
-            seen += taken
-            waiting = queue[~np.isin(queue, members)]
-            found.append(members.tolist())
-        told.append((found, hardness.tolist()))
-    assert told[0] == told[1]
