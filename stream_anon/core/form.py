@@ -42,8 +42,9 @@ class Form:
         self._labels: list[_Label] = [_as_json(hierarchy) for _, hierarchy in quasi]
         self.flat = len(set(self._names)) == len(self._names) and not any("." in name for name in self._names)
         keys = [b"%b%b:" % (b"," if i else b"{", _JSON.encode(name)) for i, name in enumerate(self._names)]
-        self._opening = b"".join([key.replace(b"%", b"%%") + b"%b" for key in keys[: len(quasi)]])
-        self._keys = keys[len(quasi) : -1]
+        first = b"".join(keys[len(quasi) : -1][:1])
+        self._opening = b"%b".join([key.replace(b"%", b"%%") for key in [*keys[: len(quasi)], first]])
+        self._between = keys[len(quasi) : -1][1:]
         self._telling = keys[-1] + b'{"policy":' + _JSON.encode(policy) + b',"group":"'
 
     def labels(self, low: Ints, high: Ints) -> list[list[bytes]]:
@@ -57,9 +58,9 @@ class Form:
         group, first, size, subjects, loss = envelope
         before = b'%b%b","row":' % (self._telling, group.encode())
         after = b',"size":%d,"subjects":%d,"loss":%b}}' % (size, subjects, _JSON.encode(loss))
-        cells = chain.from_iterable(zip(map(repeat, self._keys), columns, strict=True))
+        more = chain.from_iterable(zip(map(repeat, self._between), columns[1:], strict=True))
         opening = repeat(self._opening % labels)
-        rows = zip(opening, *cells, repeat(before), _numbers(first, size), repeat(after), strict=False)
+        rows = zip(opening, *columns[:1], *more, repeat(before), _numbers(first, size), repeat(after), strict=False)
         return list(map(b"".join, rows))
 
     def nested(self, values: Sequence[Any], envelope: Envelope, row: int) -> dict[str, Any]:

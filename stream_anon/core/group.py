@@ -39,8 +39,8 @@ class Released:
     """Groups that passed the gate together: group g holds the rows from `starts[g]` up to `starts[g + 1]`.
 
     `rows` are as they arrived, in the published order; `shown` are their sensitive codes as published, some of them
-    raised to ancestors. The other columns have an entry per group. `earlier` are rows published before under the same
-    id, if the only group here adds to it.
+    raised to ancestors. The other columns have an entry per group; `told` is its loss as it is published. `earlier`
+    are rows published before under the same id, if the only group here adds to it.
     """
 
     schema: Schema = field(repr=False)
@@ -52,6 +52,7 @@ class Released:
     high: Ints = field(repr=False)
     losses: Floats = field(repr=False)
     loss: list[float]
+    told: list[float]
     people: list[int]
     reasons: Sequence[Reason]
     seal: InitVar[object]
@@ -69,7 +70,7 @@ class Released:
         """What the records of a group tell of it."""
         before = 0 if self.earlier is None else len(self.earlier)
         size = before + self.starts[g + 1] - self.starts[g]
-        return Envelope(self.ids[g], before, size, self.people[g], round(self.loss[g], 4))
+        return Envelope(self.ids[g], before, size, self.people[g], self.told[g])
 
     def published(self, begin: int, end: int) -> Objects:
         """What is published of rows as it came, but for sensitive values published as an ancestor."""
@@ -135,12 +136,14 @@ class Group:
     @property
     def ref(self) -> Ints:
         """Where they came from."""
-        return self.released.rows.ref[self._span]
+        released, place = self.released, self.place
+        return released.rows.ref[released.starts[place] : released.starts[place + 1]]
 
     @property
     def arrived(self) -> Floats:
         """When they came."""
-        return self.released.rows.arrived[self._span]
+        released, place = self.released, self.place
+        return released.rows.arrived[released.starts[place] : released.starts[place + 1]]
 
     @property
     def shown(self) -> Ints:
@@ -262,11 +265,10 @@ def release_all(
     low = np.minimum.reduceat(rows.qi, starts[:-1], axis=0)
     high = np.maximum.reduceat(rows.qi, starts[:-1], axis=0)
     losses = _losses(rows, starts, low, high, schema)
-    total = _weighted(losses, schema).tolist()
-    shown = repaired.sensitive
-    return Released(
-        schema, rows, shown, starts.tolist(), ids, low, high, losses, total, people, reasons, _SEAL
-    ).groups()
+    total = _weighted(losses, schema)
+    lost = losses, total.tolist(), np.round(total, 4).tolist()
+    box = starts.tolist(), ids, low, high, *lost, people, reasons
+    return Released(schema, rows, repaired.sensitive, *box, _SEAL).groups()
 
 
 def reuse(row: Batch, host: Group) -> Group | None:
@@ -284,7 +286,8 @@ def reuse(row: Batch, host: Group) -> Group | None:
     requirements = schema.requirements
     if requirements.repairing or requirements.failing(everyone) is not None:  # what was raised cannot be judged anew
         return None
-    box = host.low[None], host.high[None], host.losses[None], [host.loss]
+    lost = host.losses[None], [host.loss], [host.released.told[host.place]]
+    box = host.low[None], host.high[None], *lost
     people, earlier = [distinct(everyone.subject)], host.everyone
     [group] = Released(
         schema, row, row.sensitive, [0, 1], [host.id], *box, people, [Reason.REUSED], _SEAL, earlier
