@@ -170,6 +170,7 @@ def work(options: dict[str, Any], answers: Any) -> None:
     from stream_anon.cli.prepare import prepare
     from stream_anon.observe.metrics import Metrics
     from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
+    from stream_anon.runtime.collector import calm_collector
     from stream_anon.runtime.worker import Worker
 
     class Watch(Metrics):
@@ -236,6 +237,7 @@ def work(options: dict[str, Any], answers: Any) -> None:
     ):
         for method in methods:
             watch.clock(stage, owner, method)
+    calm_collector()
     answers.put("ready")
     while watch.done < options["count"]:
         worker.step()
@@ -356,6 +358,8 @@ def main() -> None:
         "worker_records_per_second": round(rates["worker"]),
         "copy_records_per_second": round(rates["copy"]),
         "ratio": round(rates["worker"] / rates["copy"], 3),
+        "worker_records_per_cpu_second": round(statistics.median(r["records"] / r["cpu"] for r in works)),
+        "worker_records_per_cpu_second_best": round(max(r["records"] / r["cpu"] for r in works)),
         "cpu_us_per_record": round(statistics.median(1e6 * r["cpu"] / r["records"] for r in works), 1),
         "stage_cpu_us_per_record": {
             stage: round(1e6 * statistics.median(r["stages"][stage] for r in works), 2) for stage in works[0]["stages"]

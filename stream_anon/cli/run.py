@@ -73,6 +73,7 @@ def run(
     from stream_anon.observe.metrics import Metrics
     from stream_anon.observe.server import StatusServer
     from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
+    from stream_anon.runtime.collector import calm_collector
     from stream_anon.runtime.worker import Worker
 
     make_ready(loaded.policy.algorithm)
@@ -105,6 +106,7 @@ def run(
         ).start()
         output.say(f"status: http://{status_host}:{status_port}/metrics")
     output.say(f"{loaded.policy.name}: {kafka.input} → {kafka.output} — next: read {kafka.output}; stop with SIGTERM")
+    calm_collector()
     try:
         worker.run()
     except PrivacyViolation:

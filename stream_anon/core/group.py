@@ -39,13 +39,15 @@ class Released:
     """Groups that passed the gate together: group g holds the rows from `starts[g]` up to `starts[g + 1]`.
 
     `rows` are as they arrived, in the published order; `shown` are their sensitive codes as published, some of them
-    raised to ancestors. The other columns have an entry per group; `told` is its loss as it is published. `earlier`
-    are rows published before under the same id, if the only group here adds to it.
+    raised to ancestors; `members` are their refs, in ascending order within a group. The other columns have an entry
+    per group; `told` is its loss as it is published. `earlier` are rows published before under the same id, if the only
+    group here adds to it.
     """
 
     schema: Schema = field(repr=False)
     rows: Batch
     shown: Ints = field(repr=False)
+    members: Ints = field(repr=False)
     starts: list[int]
     ids: list[str]
     low: Ints = field(repr=False)
@@ -134,10 +136,10 @@ class Group:
         return self.released.rows.take(self._span)
 
     @property
-    def ref(self) -> Ints:
-        """Where they came from."""
+    def members(self) -> Ints:
+        """Where they came from, in ascending order."""
         released, place = self.released, self.place
-        return released.rows.ref[released.starts[place] : released.starts[place + 1]]
+        return released.members[released.starts[place] : released.starts[place + 1]]
 
     @property
     def arrived(self) -> Floats:
@@ -254,7 +256,7 @@ def release_all(
     starts = np.cumsum([0, *sizes])
     if starts[-1] != len(chosen):
         raise ValueError("the sizes do not add up")
-    order, ids = _arrange(rows.ref[chosen], sizes, starts, schema)
+    order, members, ids = _arrange(rows.ref[chosen], sizes, starts, schema)
     rows = rows.take(chosen[order])
     repaired = schema.requirements.repair_each(rows, starts)
     people = distinct_each(rows.subject, starts).tolist()
@@ -267,7 +269,7 @@ def release_all(
     losses = _losses(rows, starts, low, high, schema)
     total = _weighted(losses, schema)
     lost = losses, total.tolist(), np.round(total, 4).tolist()
-    box = starts.tolist(), ids, low, high, *lost, people, reasons
+    box = members, starts.tolist(), ids, low, high, *lost, people, reasons
     return Released(schema, rows, repaired.sensitive, *box, _SEAL).groups()
 
 
@@ -290,18 +292,22 @@ def reuse(row: Batch, host: Group) -> Group | None:
     box = host.low[None], host.high[None], *lost
     people, earlier = [distinct(everyone.subject)], host.everyone
     [group] = Released(
-        schema, row, row.sensitive, [0, 1], [host.id], *box, people, [Reason.REUSED], _SEAL, earlier
+        schema, row, row.sensitive, row.ref, [0, 1], [host.id], *box, people, [Reason.REUSED], _SEAL, earlier
     ).groups()
     return group
 
 
-def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> tuple[Ints, list[str]]:
-    """The published order of the rows, and the groups' ids; both depend on the sets of members alone."""
+def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> tuple[Ints, Ints, list[str]]:
+    """The published order of the rows, the refs in ascending order, and the groups' ids.
+
+    All depend on the sets of members alone.
+    """
     group, identity = np.repeat(np.arange(len(sizes)), sizes), identities(ref)
     if len(np.unique(identity)) < len(identity):
         raise PrivacyViolation("a row reached the gate twice")
     by_ref = np.lexsort((identity, group))
-    refs = ref[by_ref].astype("<i8").tobytes()
+    members = ref[by_ref]
+    refs = members.astype("<i8").tobytes()
     key, policy = schema.keys.group, schema.fingerprint.encode()
     shuffles, ids = [], []
     for start, end in pairwise((16 * starts).tolist()):
@@ -309,7 +315,7 @@ def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> t
         shuffles.append(hashlib.shake_256(secret).digest((end - start) // 2))
         ids.append(secret[:8].hex())
     shuffle = np.frombuffer(b"".join(shuffles), dtype="<u8")
-    return np.asarray(by_ref[np.lexsort((shuffle, group))]), ids
+    return np.asarray(by_ref[np.lexsort((shuffle, group))]), members, ids
 
 
 def _losses(rows: Batch, starts: Ints, low: Ints, high: Ints, schema: Schema) -> Floats:

@@ -108,7 +108,8 @@ class Holdings:
         dissolved = [formed for formed in self.formed if (formed.members[:, 0] == number).any()]
         self.formed = [formed for formed in self.formed if formed not in dissolved]
         for formed in dissolved:
-            rest = formed.group.rows.take(formed.group.ref[:, 0] != number)
+            rows = formed.group.rows
+            rest = rows.take(rows.ref[:, 0] != number)
             if len(rest):
                 self._push(rest, now)
 

@@ -44,8 +44,8 @@ class Group(Protocol):
         """The members in their published order."""
 
     @property
-    def ref(self) -> Ints:
-        """Where they came from."""
+    def members(self) -> Members:
+        """Where they came from, in ascending order."""
 
     @property
     def arrived(self) -> Floats:

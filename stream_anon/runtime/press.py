@@ -12,7 +12,7 @@ from stream_anon.errors import PrivacyViolation
 from stream_anon.io.transport import Ref
 from stream_anon.runtime.codec import derive, digest_of
 from stream_anon.runtime.ledger import Ledger, Members
-from stream_anon.runtime.parts import Formed, Ints, Parts
+from stream_anon.runtime.parts import Formed, Parts
 
 
 class WithdrawnError(Exception):
@@ -33,13 +33,12 @@ class Press:
     def fix(self, groups: Sequence[Any]) -> list[Formed]:
         """Groups with their bytes and the digests of these."""
         ends = list(accumulate([len(group) for group in groups], initial=0))
-        members = _in_order([group.ref for group in groups], ends)
         arrived = np.concatenate([group.arrived for group in groups])
         oldest = np.minimum.reduceat(arrived, ends[:-1]).tolist()
         return [
             Formed(
                 group.id,
-                members[first:last],
+                group.members,
                 records,
                 digest_of(self._key, records),
                 str(group.reason),
@@ -84,13 +83,6 @@ class Press:
         group.reason = "replayed"
         group.group = None
         return group
-
-
-def _in_order(refs: Sequence[Ints], ends: Sequence[int]) -> Ints:
-    """The members of all groups, those of each in ascending order."""
-    flat = np.concatenate(refs)
-    group = np.repeat(np.arange(len(refs)), np.diff(ends))
-    return np.asarray(flat[np.lexsort((flat[:, 1], flat[:, 0], group))])
 
 
 def members_of(ledgers: Sequence[Ledger]) -> list[Ref]:

@@ -29,7 +29,7 @@ def typical(groups: Sequence[Group]) -> Group:
 
 def pairs(group: Group, parts: Iterable[Part], count: int) -> list[Pair]:
     """The first `count` records of a group, looked up in the table they came from."""
-    numbers = group.ref[:count, 1].tolist()
+    numbers = group.rows.ref[:count, 1].tolist()
     found: dict[int, Record] = {}
     for part in parts:
         for number in numbers:

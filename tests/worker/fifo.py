@@ -37,8 +37,8 @@ class Group:
         return len(self.rows)
 
     @property
-    def ref(self) -> np.ndarray:
-        return self.rows.ref
+    def members(self) -> np.ndarray:
+        return np.array(sorted(self.rows.ref.tolist()))
 
     @property
     def arrived(self) -> np.ndarray:

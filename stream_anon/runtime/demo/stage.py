@@ -43,5 +43,5 @@ class Stage(Performance):
         for group in groups:
             lines = group.encoded()
             now = self._clock()
-            self.last = Sight(*self.witness.leave(group.ref[:, 1].tolist(), lines, now))
+            self.last = Sight(*self.witness.leave(group.rows.ref[:, 1].tolist(), lines, now))
             self.pipeline.published([group], now)
