@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
-from kafka.admin import NewTopic
+from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 
 from stream_anon.io.clients import client_of
 from stream_anon.io.kafka import KafkaTransport
 from stream_anon.io.kafka_batches import has_batches, send_all
-from stream_anon.io.transport import AbortableError, Outgoing
+from stream_anon.io.transport import AbortableError, Outgoing, TransportError
 
 
 class Topic:
@@ -31,6 +31,12 @@ class Topic:
         admin.close()
         self.transport.facts(self.name)
         self.transport.begin()
+
+    def limit(self, most: int) -> None:
+        """From now on batches may have so many bytes."""
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, self.name, {"max.message.bytes": str(most)})])
+        admin.close()
 
     def read(self) -> dict[int, list[tuple[bytes, bytes]]]:
         """All committed records by partition."""
@@ -110,3 +116,22 @@ def test_a_client_built_otherwise_gets_every_record_by_send() -> None:
     sent = records("t", 50)
     assert len(list(send_all(producer, sent))) == 50
     assert Counter(value for _, value, _ in calls) == Counter(record.values[0] for record in sent)
+
+
+@each_client
+def test_a_limit_that_was_lowered_meanwhile_stops_the_transaction(topic: Topic) -> None:
+    """One answer stands for a batch: where the client cuts one in two, that answer tells of one part only."""
+    sent = [Outgoing(topic.name, b"group %d" % i, [b"x" * 300] * 200) for i in range(20)]
+    topic.create()
+    topic.limit(20_000)
+    topic.transport.send(sent)
+    with pytest.raises(TransportError):
+        topic.transport.commit()
+    topic.transport.renew()
+    assert not topic.read()
+    topic.transport.facts(topic.name)  # as a worker does that begins anew
+    topic.transport.renew()
+    topic.transport.begin()
+    topic.transport.send(sent)
+    topic.transport.commit()
+    assert sum(map(len, topic.read().values())) == 4_000
