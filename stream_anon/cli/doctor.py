@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.kafka_part import prepare_for_kafka
+
+if TYPE_CHECKING:
+    from stream_anon.io.kafka_doctor import Finding
 
 
 def doctor(
@@ -30,18 +34,29 @@ def doctor(
 
     kafka = kafka_of(loaded.policy)
     broker = client_of(kafka.client).examined(kafka.bootstrap, kafka.group, kafka.options)
-    found = list(Doctor(broker, kafka.group, kafka.input, kafka.output, kafka.dead_letter).examine())
+    found: list[Finding] = []
+
+    def take(findings: Iterable[Finding]) -> None:
+        """Tell each as it comes: some have to wait for transactions that may be open."""
+        for finding in findings:
+            found.append(finding)
+            if not as_json:
+                _say(finding)
+
+    take(Doctor(broker, kafka.group, kafka.input, kafka.output, kafka.dead_letter).examine())
     broker.close()
     if all(finding.good for finding in found):
-        found += ledger_findings(kafka, schema)
+        take(ledger_findings(kafka, schema))
     good = all(finding.good for finding in found)
     if as_json:
         output.print_json({"good": good, "findings": [asdict(finding) for finding in found]})
     else:
-        for finding in found:
-            mark, style = ("ok  ", "green") if finding.good else ("FAIL", "bold red")
-            remedy = "" if finding.good or not finding.remedy else f" — {finding.remedy}"
-            output.say(f"{mark}  {finding.question}: {finding.detail}{remedy}", style=style)
         output.say(f"next: stream-anon run -p {policy}" if good else "next: correct what failed and ask again")
     if not good:
         raise typer.Exit(1)
+
+
+def _say(finding: Finding) -> None:
+    mark, style = ("ok  ", "green") if finding.good else ("FAIL", "bold red")
+    remedy = "" if finding.good or not finding.remedy else f" — {finding.remedy}"
+    output.say(f"{mark}  {finding.question}: {finding.detail}{remedy}", style=style)
