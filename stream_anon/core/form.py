@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from stream_anon.core.hierarchy import Hierarchy, Ints, ValueSet
+from stream_anon.errors import PrivacyViolation
 
 ENVELOPE = "_anon"
 """The field in which a published record tells of its group."""
@@ -80,7 +81,10 @@ class Form:
 
 def each_as_json(values: Sequence[Any]) -> list[bytes]:
     """Every value written on its own."""
-    return _JSON.encode_lines(values).split(b"\n")[:-1]  # within a value there is no line feed
+    lines = _JSON.encode_lines(values).split(b"\n")[:-1]
+    if len(lines) != len(values):  # within a value there is no line feed, or values would move to other rows
+        raise PrivacyViolation("values were written in more or fewer lines than there are")
+    return lines
 
 
 @lru_cache(maxsize=1024)

@@ -305,7 +305,7 @@ def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> t
     group, identity = np.repeat(np.arange(len(sizes)), sizes), identities(ref)
     if len(np.unique(identity)) < len(identity):
         raise PrivacyViolation("a row reached the gate twice")
-    by_ref = np.lexsort((identity, group))
+    by_ref = np.lexsort((ref[:, 1], ref[:, 0], group))
     members = ref[by_ref]
     refs = members.astype("<i8").tobytes()
     key, policy = schema.keys.group, schema.fingerprint.encode()

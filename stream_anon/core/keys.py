@@ -51,7 +51,7 @@ def hash_subjects(values: Iterable[Any]) -> tuple[Ints, npt.NDArray[np.bool_]]:
 
     An identifier is known by its text, without space around it and in Unicode's composed form: 7 and "7" are one
     person, and so are two spellings of an accent. Nothing is remembered. Two people of one number, one chance in 2^64,
-    would count as one: then a group waits for one more.
+    would count as one.
     """
     names = [value.strip() if type(value) is str and value.isascii() else _name(value) or "" for value in values]
     people = np.fromiter(map(hash, names), np.int64, len(names))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from stream_anon.runtime.ledger import Members
 
 _WIDEST = 62  # bits of an offset; wider ones do not exist
+_MOST = 1 << 20  # members that room is made for; a ledger that fits has some thousands
 
 
 class Writer:
@@ -104,6 +105,8 @@ def unpack_members(read: Reader) -> tuple[Members, ...]:
     kinds = read.number()
     if not 0 < kinds <= total or min(sizes) < 1:
         raise ValueError("a group without members")
+    if total > _MOST:
+        raise ValueError("more members than any ledger holds")
     pairs = [(read.number(), read.number()) for _ in range(kinds)]
     width = read.number()
     if width > _WIDEST:

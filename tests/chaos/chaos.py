@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
-from kafka.errors import CoordinatorNotAvailableError
+from kafka.errors import CoordinatorNotAvailableError, KafkaError
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.io.broker import LocalBroker
@@ -144,7 +144,10 @@ class Chaos:
         before, end = None, time.monotonic() + patience
         while time.monotonic() < end:
             self.supervise(0.3)
-            total = sum(reader.end_offsets(partitions).values())
+            try:
+                total = sum(reader.end_offsets(partitions).values())
+            except KafkaError:  # a broker that was ended may take longer to come back than this client waits
+                continue
             before = total if before is None else before
             if total >= before + records:
                 break

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
-from stream_anon.core.form import ENVELOPE, Form
+from stream_anon.core.form import ENVELOPE, Form, each_as_json
 from stream_anon.core.group import Group, Reason, Released, encode_all, release, release_all
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PrivacyViolation
@@ -145,6 +145,19 @@ def test_many_groups_at_once_are_the_groups_one_by_one(tmp_path: Path) -> None:
         assert (one.id, one.labels, one.people, len(one)) == (other.id, other.labels, other.people, len(other.rows))
         assert (one.loss, one.losses.tolist()) == (other.loss, other.losses.tolist())
     assert [group.reason for group in together] == [Reason.READY, Reason.FLUSH]
+
+
+def test_members_are_in_order_in_any_partition(tmp_path: Path) -> None:
+    schema = patients(tmp_path)
+    rows = encoded(schema, ROWS)
+    rows.ref[:, 0] = [5, 40_000, 7, 2**31 - 1]
+    group = release(rows, schema, Reason.READY)
+    assert group.members.tolist() == sorted(rows.ref.tolist())
+
+
+def test_values_in_more_lines_than_one_stop_everything() -> None:
+    with pytest.raises(PrivacyViolation, match="lines"):
+        each_as_json([msgspec.Raw(b'{\n"a": 1}'), 2])
 
 
 def test_one_unsafe_group_stops_all_of_them(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stream_anon.io.transport import Committed
 from stream_anon.runtime.codec import LIMIT, Codec, LedgerError, b85encode, digest_of, fits
 from stream_anon.runtime.ledger import Ledger, Place, contains, without
+from stream_anon.runtime.packing import Reader, Writer, unpack_members
 
 PLACE = Place("cluster", "topic", 3)
 CODEC = Codec.of(b"a secret")
@@ -134,3 +135,11 @@ def test_a_digest_depends_on_key_content_and_order() -> None:
 @given(st.binary(max_size=200))
 def test_texts_are_base85_as_the_library_writes_it(data: bytes) -> None:
     assert b85encode(data) == base64.b85encode(data).decode()
+
+
+def test_sizes_beyond_the_text_are_refused_before_room_is_made() -> None:
+    out = Writer()
+    for number in (1, 2**40, 1, 3, 7, 0):  # one group of 2^40 members, all in one place
+        out.number(number)
+    with pytest.raises(ValueError, match="more members"):
+        unpack_members(Reader(out.bytes()))
