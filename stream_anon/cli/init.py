@@ -45,6 +45,7 @@ def init(
     rows = list(read_sample(data, limit))
     columns = columns_of(rows, text)
     _refuse_what_is_no_table(data, columns, text)
+    _refuse_names_inside_others(data, [column.name for column in columns])
     proposals = judge(columns)
     if not any(proposal.role == "quasi_identifier" for proposal in proposals):
         raise TableError(f"{data}: no column can be generalized, so there is nothing to make people look alike by")
@@ -62,6 +63,14 @@ def init(
     console.print(f"wrote {', '.join(map(str, [out, *files]))} from {counted}")
     step = f"read {out}, decide the lines marked DECIDE ({asked} of {len(proposals)} columns), then"
     console.print(Text(f"next: {step}: stream-anon check {out} --data {data}", style="bold green"))
+
+
+def _refuse_names_inside_others(data: Path, names: list[str]) -> None:
+    """A dotted name is a field inside another: it cannot be declared beside that other."""
+    for name in names:
+        outer = next((other for other in names if name.startswith(f"{other}.")), None)
+        if outer is not None:
+            raise TableError(f'{data}: the column "{name}" would be a field inside "{outer}": rename one of them')
 
 
 def _refuse_what_is_no_table(data: Path, columns: list[Column], text: bool) -> None:

@@ -91,6 +91,7 @@ MISTAKES = [
     ("no names", "t.csv", "39,State-gov,77516\n50,Private,83311\n", "looks like a record"),
     ("nothing to generalize", "t.csv", "a\nsame\nsame\n", "no column can be generalized"),
     ("an unknown kind", "t.xlsx", "x", "unknown kind of file"),
+    ("a name inside another", "t.csv", "a,age,a.b\n0,7,x\n1,8,y\n", 'inside "a"'),
 ]
 
 

@@ -50,7 +50,9 @@ def test_what_cannot_be_mended_ends_all(code: int, tmp_path: Path) -> None:
 
 def test_a_violation_while_all_end_is_not_forgotten(tmp_path: Path) -> None:
     mark = tmp_path / "waits"
-    text = f"import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(70)); {WAIT}"
+    # It must not block: a signal just before the call that does would be seen after it.
+    text = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(70)); "
+    text += "open(sys.argv[1], 'w').close(); [time.sleep(0.05) for _ in range(1200)]"
     supervisor = Supervisor([python(text, mark), python(WAIT, tmp_path / "other")])
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(supervisor.run()))
