@@ -44,7 +44,7 @@ class Slow(KafkaTransport):
     def send(self, records: Sequence[Outgoing]) -> None:
         super().send(records)
         if records:
-            time.sleep(1.5)
+            time.sleep(2.5)
 
 
 class Fault:
@@ -106,16 +106,16 @@ class Fault:
 class Trickle:
     """Records into many topics, some at a time, until it is stopped."""
 
-    def __init__(self, bootstrap: str, topics: dict[str, Callable[[int], bytes]]) -> None:
+    def __init__(self, bootstrap: str, topics: dict[str, Callable[[int], bytes]], at_a_time: int = 2) -> None:
         self._producer = KafkaProducer(bootstrap_servers=bootstrap)
-        self._topics, self._stopped = topics, threading.Event()
+        self._topics, self._at_a_time, self._stopped = topics, at_a_time, threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         number = 0
         while not self._stopped.wait(0.1):
-            for number in range(number, number + 2):  # noqa: B020 - it counts on
+            for number in range(number, number + self._at_a_time):  # noqa: B020 - it counts on
                 for topic, record in self._topics.items():
                     self._producer.send(topic, value=record(number))
             number += 1

@@ -93,7 +93,7 @@ class Prometheus:
 
 
 def wait_for(
-    condition: Callable[[], bool], what: str, told: Callable[[], str] = lambda: "", timeout: float = 300.0
+    condition: Callable[[], bool], what: str, told: Callable[[], str] = lambda: "", timeout: float = 150.0
 ) -> None:
     end = time.monotonic() + timeout
     while not condition():

@@ -64,10 +64,14 @@ class Scene:
         targets |= {"stream-anon": f"127.0.0.1:{port}", "careless": f"127.0.0.1:{careless_port}"}
         self.prometheus = Prometheus(folder, targets)
         self._endings.append(self.prometheus.close)
-        content = {fault.input: people for fault in [*self.faults.values(), careless]}
+        content = {fault.input: people for job, fault in self.faults.items() if job != "late"} | {
+            careless.input: people
+        }
         content |= {self.faults[name].input: one_person for name in ("held", "alone")}
         content |= {self.faults["broken"].input: partly_broken}
         self._endings.append(Trickle(bootstrap, content).stop)
+        crowd = {self.faults["late"].input: people}  # announced at once, they fill the ledger several times over
+        self._endings.append(Trickle(bootstrap, crowd, at_a_time=20).stop)
 
     def _prepare(self) -> None:
         """Faults that need a past get one; then every faulty worker starts."""
