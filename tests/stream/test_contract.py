@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from itertools import cycle, pairwise
 from random import Random
 
 import numpy as np
 import pytest
-from contract import (
+from cases import (
     ALGORITHMS,
     GROWING,
     LEARNING,
     POLICIES,
     VARIANTS,
-    Row,
-    Run,
     bounds,
     counts_only,
-    deliver,
+    deadlines,
+    every_algorithm,
+    every_policy,
+    few,
+    gaps,
     row_of,
     rows_of_length,
+    sizes,
 )
-from definitions import people
-from hypothesis import HealthCheck, given, settings
+from contract import Run, deliver
+from definitions import Row, people
+from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_anon.core.batch import Batch
 from stream_anon.core.group import Reason
 from stream_anon.policy.settings import MaxDelay, StreamSettings
-
-
-def few(examples: int) -> settings:
-    """As many examples as the time for all tests allows; STREAM_ANON_EXAMPLES=20 tries twenty times as many."""
-    times = int(os.environ.get("STREAM_ANON_EXAMPLES", "1"))
-    return settings(max_examples=examples * times, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
-every_policy = pytest.mark.parametrize("policy", POLICIES)
-deadlines = st.sampled_from(["suppress", "hold"])
-sizes = st.lists(st.integers(1, 9), min_size=1, max_size=6)
-gaps = st.lists(st.integers(0, 4), min_size=1, max_size=6)
-
-
-def repeat(numbers: list[int]) -> Iterator[int]:
-    return cycle(numbers)
 
 
 def test_every_algorithm_is_checked() -> None:
@@ -62,7 +46,7 @@ def test_rows_leave_once_in_time_and_in_safe_groups(
     algorithm: str, policy: str, rows: list[Row], bound: MaxDelay, at_deadline: str, sizes: list[int], gaps: list[int]
 ) -> None:
     run = Run.of(policy, algorithm, StreamSettings(max_delay=bound, on_deadline=at_deadline))
-    deliver(run, rows, repeat(sizes).__next__, repeat(gaps).__next__)
+    deliver(run, rows, cycle(sizes).__next__, cycle(gaps).__next__)
     run.flush()
     left = [ref for group in run.groups for ref in group.rows.ref[:, 1].tolist()] + run.suppressed
     assert sorted(left) == list(range(len(rows)))
@@ -77,7 +61,7 @@ def test_no_setting_of_an_algorithm_breaks_the_contract(
     algorithm: str, changed: Row, policy: str, rows: list[Row], bound: MaxDelay, at_deadline: str, sizes: list[int]
 ) -> None:
     run = Run.of(policy, algorithm, StreamSettings(max_delay=bound, on_deadline=at_deadline), changed)
-    deliver(run, rows, repeat(sizes).__next__, lambda: 1)
+    deliver(run, rows, cycle(sizes).__next__, lambda: 1)
     run.flush()
     assert sum(len(group.rows) for group in run.groups) + len(run.suppressed) == len(rows)
 
@@ -90,7 +74,7 @@ def test_row_by_row_nothing_is_given_up_that_could_be_placed(
 ) -> None:
     """The run checks it wherever a call is one event: a single arrival, a tick, the end."""
     run = Run.of(policy, algorithm, StreamSettings(max_delay=bound))
-    deliver(run, rows, lambda: 1, repeat(gaps).__next__)
+    deliver(run, rows, lambda: 1, cycle(gaps).__next__)
     run.flush()
     if (
         policy == "k"
@@ -114,7 +98,7 @@ def test_batches_of_any_size_give_the_same_groups(
     told = []
     for steps in ([1], sizes, [len(rows)]):
         run = Run.of(policy, algorithm, stream)
-        deliver(run, rows, repeat(steps).__next__, lambda: 0)
+        deliver(run, rows, cycle(steps).__next__, lambda: 0)
         before_the_end = run.told()
         run.flush()
         told.append((before_the_end, run.told(), sorted(run.suppressed)))
@@ -135,7 +119,7 @@ def test_a_long_wait_for_small_groups(
     told = []
     for steps in ([1], [10 * size for size in sizes], [len(rows)]):
         run = Run.of(policy, algorithm, StreamSettings(max_delay=MaxDelay(records=bound)))
-        deliver(run, rows, repeat(steps).__next__, lambda: 0)
+        deliver(run, rows, cycle(steps).__next__, lambda: 0)
         run.flush()
         told.append((run.told(), sorted(run.suppressed)))
     assert told[1] == told[0]
@@ -152,7 +136,7 @@ def test_same_input_same_output(
     records = []
     for _ in range(2):
         run = Run.of(policy, algorithm, StreamSettings(max_delay=bound))
-        deliver(run, rows, repeat(sizes).__next__, repeat(gaps).__next__)
+        deliver(run, rows, cycle(sizes).__next__, cycle(gaps).__next__)
         run.flush()
         records.append(([group.encoded() for group in run.groups], run.suppressed))
     assert records[0] == records[1]
@@ -171,7 +155,7 @@ def test_an_idle_stream_meets_its_deadlines(
     algorithm: str, policy: str, rows: list[Row], time: int, records: int | None, gaps: list[int]
 ) -> None:
     run = Run.of(policy, algorithm, StreamSettings(max_delay=MaxDelay(time=float(time), records=records)))
-    deliver(run, rows, lambda: 3, repeat(gaps).__next__)
+    deliver(run, rows, lambda: 3, cycle(gaps).__next__)
     ticks = 0
     while (deadline := run.engine.next_deadline()) is not None:
         assert deadline > run.now
@@ -183,169 +167,6 @@ def test_an_idle_stream_meets_its_deadlines(
         assert ticks <= 2 * len(rows), "a row is seen to at its deadline, and at most once before"
     assert not run.inside
     assert run.now <= run.accounts[len(rows) - 1].arrived + time
-
-
-@every_algorithm
-@few(30)
-@given(rows=rows_of_length(4, 45), bound=bounds, sizes=sizes, policy=st.sampled_from([*POLICIES]), data=st.data())
-def test_rows_that_are_taken_away_and_handed_back_keep_their_age(
-    algorithm: str, policy: str, rows: list[Row], bound: MaxDelay, sizes: list[int], data: st.DataObject
-) -> None:
-    run = Run.of(policy, algorithm, StreamSettings(max_delay=bound))
-    away: list[Batch] = []
-    place = 0
-    for size in cycle(sizes):
-        if place >= len(rows):
-            break
-        run.push(rows[place : place + size], run.now + data.draw(st.integers(0, 2)))
-        place += size
-        wanted = data.draw(st.sets(st.integers(0, len(rows) + 3), max_size=6))  # some inside, some not
-        away.append(run.remove(wanted))
-        if data.draw(st.booleans()):
-            returning = Batch.concat(away)
-            order = data.draw(st.permutations(range(len(returning))))
-            assert run.hand_back(returning.take(order)) == 0
-            away.clear()
-    run.flush()
-    left = [ref for group in run.groups for ref in group.rows.ref[:, 1].tolist()] + run.suppressed
-    out = [number for batch in away for number in batch.ref[:, 1].tolist()]
-    assert sorted(left + out) == list(range(len(rows)))
-
-
-@every_algorithm
-@few(20)
-@given(rows=rows_of_length(6, 40), bound=bounds, sizes=sizes, policy=st.sampled_from([*POLICIES]), data=st.data())
-def test_a_released_group_can_be_dissolved(
-    algorithm: str, policy: str, rows: list[Row], bound: MaxDelay, sizes: list[int], data: st.DataObject
-) -> None:
-    """Its rows wait again, some of them perhaps without the one that was taken away for good."""
-    run = Run.of(policy, algorithm, StreamSettings(max_delay=bound))
-    gone: set[int] = set()
-    place = 0
-    for size in cycle(sizes):
-        if place >= len(rows):
-            break
-        run.push(rows[place : place + size], run.now + 1)
-        place += size
-        if run.groups and data.draw(st.booleans()):
-            group = run.groups.pop(data.draw(st.integers(0, len(run.groups) - 1)))
-            keep = data.draw(st.integers(0, len(group.rows)))
-            gone |= set(group.rows.ref[keep:, 1].tolist())
-            assert run.hand_back(group.rows.take(slice(0, keep))) == 0
-    run.flush()
-    left = [ref for group in run.groups for ref in group.rows.ref[:, 1].tolist()] + run.suppressed
-    assert sorted([*left, *gone]) == list(range(len(rows)))
-
-
-@every_algorithm
-@few(20)
-@given(aged=st.integers(1, 7), fresh=rows_of_length(8, 30))
-def test_a_row_handed_back_in_the_midst_of_new_ones_is_not_late(algorithm: str, aged: int, fresh: list[Row]) -> None:
-    """It has seen some arrivals already; it must leave before it has seen more than the bound allows."""
-    bound = 8
-    run = Run.of("k", algorithm, StreamSettings(max_delay=MaxDelay(records=bound)))
-    run.push([row_of(number * 8) for number in range(aged + 1)])
-    oldest = run.remove([0])
-    if not len(oldest):
-        return
-    batch = Batch.concat([oldest, run.encode(fresh, run.now)])
-    outcome = run.engine.push(batch, run.now)
-    for group in outcome.groups:
-        numbers = group.rows.serial.tolist()
-        assert max(numbers) - min(numbers) <= bound
-
-
-@every_algorithm
-@few(20)
-@given(
-    rows=rows_of_length(1, 60),
-    limit=st.integers(4, 12),
-    bound=st.builds(MaxDelay, time=st.integers(2, 9).map(float), records=st.none() | st.integers(2, 40)),
-    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5),
-    policy=st.sampled_from([*POLICIES]),
-)
-def test_a_full_buffer_takes_no_more_and_loses_nothing(
-    algorithm: str, policy: str, rows: list[Row], limit: int, bound: MaxDelay, sizes: list[int]
-) -> None:
-    run = Run.of(policy, algorithm, StreamSettings(max_delay=bound, max_buffer=limit))
-    place = 0
-    for size in cycle(sizes):
-        if place >= len(rows):
-            break
-        batch = rows[place : place + size]
-        rest = run.push(batch, run.now + 1)
-        place += len(batch) - rest
-        assert len(run.engine) <= limit
-        if rest:
-            deadline = run.engine.next_deadline()
-            assert deadline is not None or not run.inside, "a full engine that waits for nothing would wait for ever"
-            run.tick(run.now if deadline is None else max(deadline, run.now))
-    run.flush()
-    assert len(run.accounts) == len(rows)
-
-
-@every_algorithm
-def test_what_a_full_buffer_refused_is_learned_once(algorithm: str) -> None:
-    """A model that learns from the stream must not count a row again because it was pushed again."""
-    policy = "t, estimated"
-    run = Run.of(policy, algorithm, StreamSettings(max_delay=MaxDelay(time=100.0), max_buffer=4))
-    rows = [row_of(number) for number in range(7)]
-    while run.push(rows) < len(rows):
-        pass
-    for _ in range(5):
-        assert run.push(rows[4:]) == 3
-    run.tick(200.0)
-    assert not run.groups, "four rows were seen, and eight are asked for"
-    assert sorted(run.suppressed) == [0, 1, 2, 3]
-
-
-@every_algorithm
-def test_what_is_handed_back_is_learned_once(algorithm: str) -> None:
-    run = Run.of("t, estimated", algorithm, StreamSettings(max_delay=MaxDelay(time=100.0)))
-    run.push([row_of(number) for number in range(5)])
-    for _ in range(5):
-        run.hand_back(run.remove(range(5)))
-    run.tick(200.0)
-    assert not run.groups, "five rows were seen, and eight are asked for"
-    assert len(run.suppressed) == 5
-
-
-HOLDING = [
-    # remark, on_deadline, rows given up at the deadline, members of the group that forms later
-    ("given up at the deadline", "suppress", [0], []),
-    ("held back, and company for those who come later", "hold", [], [0, 1, 2]),
-]
-
-
-@every_algorithm
-@pytest.mark.parametrize(("at_deadline", "given_up", "group"), [h[1:] for h in HOLDING], ids=[h[0] for h in HOLDING])
-def test_rows_without_company_at_their_deadline(
-    algorithm: str, at_deadline: str, given_up: list[int], group: list[int]
-) -> None:
-    run = Run.of("k", algorithm, StreamSettings(max_delay=MaxDelay(time=5.0), on_deadline=at_deadline))
-    alone = row_of(0)
-    run.push([alone], 0.0)
-    while (deadline := run.engine.next_deadline()) is not None:
-        assert deadline <= 5.0
-        run.tick(deadline)
-    assert run.now == 5.0, "nobody is given up or held back before the deadline"
-    assert run.suppressed == given_up
-    assert len(run.engine) == 1 - len(given_up)
-    run.push([alone | {"person": 1}, alone | {"person": 2}], 6.0)
-    run.tick(11.0)
-    assert [sorted(found.rows.ref[:, 1].tolist()) for found in run.groups] == ([group] if group else [])
-    run.flush()
-
-
-@every_algorithm
-def test_a_held_row_is_given_up_at_the_end(algorithm: str) -> None:
-    run = Run.of("k", algorithm, StreamSettings(max_delay=MaxDelay(records=1), on_deadline="hold"))
-    for number in range(6):
-        run.push([row_of(0)], float(number))  # one and the same person
-    assert len(run.engine) == 6
-    run.flush()
-    assert sorted(run.suppressed) == list(range(6))
-    assert not run.groups
 
 
 @every_algorithm

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract import ALGORITHMS, schema_of
+from cases import ALGORITHMS, schema_of
 
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch
 from stream_anon.core.schema import Schema

@@ -7,7 +7,8 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from contract import ALGORITHMS, POLICIES, VARIANTS, WAGES, Run, deliver, row_of, schema_of
+from cases import ALGORITHMS, POLICIES, VARIANTS, WAGES, row_of, schema_of
+from contract import Run, deliver
 from definitions import LEAVES, PATHS
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -6,7 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from contract import POLICIES, Run, deliver, row_of
+from cases import POLICIES, row_of
+from contract import Run, deliver
 from definitions import satisfied
 
 from stream_anon.core.group import Group, Reason, release, reuse

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from contract import GROWING, Run, deliver, row_of
+from cases import GROWING, row_of
+from contract import Run, deliver
 
 from stream_anon.core.kernels import COMPILED
 from stream_anon.policy.settings import MaxDelay, StreamSettings
