@@ -44,29 +44,37 @@ class Pace:
 
 @dataclass(slots=True)
 class Portion:
-    """How many records a poll may bring: `most`, or as many as can be grouped in a sixteenth of the bound.
+    """How many records a poll may bring: `most`, as many as can be grouped in a sixteenth of the bound, or as many as
+    the next transaction can announce.
 
     While a round is at work nothing is announced or published, so a slow machine must take smaller bites. What a
-    transaction takes does not count: it would not be shorter for fewer records.
+    transaction takes does not count: it would not be shorter for fewer records. What ledgers have no room for piles
+    up from round to round, until a partition is paused.
 
-    >>> portion = Portion(most=2_000, bound=4.0)
+    >>> portion = Portion(most=6_000, bound=4.0)
+    >>> portion.limit(room=1_300), portion.limit(room=0), portion.limit(room=9_000)
+    (1300, 100, 6000)
     >>> portion.done(2_000, 1.0)
-    >>> portion.limit
+    >>> portion.limit(room=9_000)
     500
     """
 
     most: int
     bound: float | None
-    limit: int = 0
+    _in_time: int = 0
 
     def __post_init__(self) -> None:
-        self.limit = self.most
+        self._in_time = self.most
+
+    def limit(self, room: int) -> int:
+        """Where so many records can still be announced."""
+        return min(self._in_time, max(_LEAST, room))
 
     def done(self, records: int, took: float) -> None:
         """So many records took this long. A few tell nothing: what a round costs in any case would weigh too much."""
-        if records >= min(_LEAST, self.limit) and took > 0:
+        if records >= min(_LEAST, self._in_time) and took > 0:
             longest = _LONGEST if self.bound is None else self.bound / 16
-            self.limit = min(self.most, max(_LEAST, int(records * longest / took)))
+            self._in_time = min(self.most, max(_LEAST, int(records * longest / took)))
 
 
 def engine_bound(bound: float) -> float:

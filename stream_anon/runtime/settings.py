@@ -22,7 +22,7 @@ class WorkerSettings:
     apart: bool = False
     start: Start | None = None
     announce: bool = True
-    poll_records: int = 2_000
+    poll_records: int = 6_000
     most_waiting: int = 200_000
     pause_at: float = 0.75
     resume_at: float = 0.5

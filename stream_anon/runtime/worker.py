@@ -101,7 +101,8 @@ class Worker:
         """One round. What earlier rounds formed is announced and published while records are worked on; as long as more
         of them wait than a poll brings, no round waits for the transaction of another.
         """
-        polled = self._poll()
+        limit = self._portion.limit(int(0.75 * self._room / PER_ROW))
+        polled = self._poll(limit)
         now = self._clock()
         over = self._begun is not None and (self._begun.under_way.done() or self.ownership.concerned(polled))
         if over and not self._end():
@@ -110,7 +111,7 @@ class Worker:
         if self._begun is None and self._due():
             self._begin()
         began, records = self._clock(), sum(len(part.offsets) for part in polled.slices)
-        busy = 2 * records >= self._portion.limit
+        busy = 2 * records >= limit
         self._timed("decode", lambda: self.holdings.take(_of(polled, stayed), now))
         self._timed("tick", lambda: self.holdings.tick(self._clock()))
         self._portion.done(records, self._clock() - began)
@@ -141,7 +142,7 @@ class Worker:
 
     # poll
 
-    def _poll(self) -> Polled:
+    def _poll(self, limit: int) -> Polled:
         now = self._clock()
         deadline = self.holdings.engines.next_deadline()
         waits = [_LONGEST_WAIT]
@@ -152,7 +153,7 @@ class Worker:
         if self._begun is not None:
             waits.append(_LOOK_EVERY)
         began = self._clock()
-        polled = self._transport.poll(min(waits), self._portion.limit)
+        polled = self._transport.poll(min(waits), limit)
         self._observer.stage("poll", self._clock() - began)
         return polled
 
@@ -173,9 +174,18 @@ class Worker:
         partitions = self.holdings.partitions.values()
         if any(p.text is None for p in partitions):
             return True
-        room = sum(max(0.0, LIMIT - p.window) for p in partitions)
+        return self._next * PER_ROW > 0.6 * self._room
+
+    @property
+    def _room(self) -> float:
+        """Characters that ledgers have for announced rows."""
+        return sum(max(0.0, LIMIT - p.window) for p in self.holdings.partitions.values())
+
+    @property
+    def _next(self) -> int:
+        """Rows formed that the transaction under way does not announce."""
         announcing = 0 if self._begun is None else rows_of(self._begun.plan.taken)
-        return (rows_of(self.holdings.formed) - announcing) * PER_ROW > 0.6 * room
+        return rows_of(self.holdings.formed) - announcing
 
     def transact(self) -> None:
         """One transaction, from its plan to what follows of it."""

@@ -12,6 +12,7 @@ from memory_world import Notes, World, announce_and_leave, notes_of, publish_and
 
 from stream_anon.errors import PrivacyViolation, StreamAnonError
 from stream_anon.runtime.codec import LIMIT
+from stream_anon.runtime.partition import PER_ROW
 from stream_anon.runtime.parts import Parts
 from stream_anon.runtime.worker import Worker
 
@@ -300,3 +301,20 @@ def test_a_restored_partition_has_no_room_before_it_was_read_again(world: World)
     assert not partition.caught_up
     assert partition.text is not None
     assert partition.window >= len(partition.text.metadata)
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_poll_brings_no_more_than_the_ledgers_can_announce(partitions: int) -> None:
+    """Else groups pile up from round to round, until reading has to stop for them."""
+    world = World(partitions=partitions)
+    for number in range(partitions):
+        world.produce(*rows(6_000), partition=number)
+    worker, most = world.worker(core=parts(k=2)), 0
+    while worker.holdings.unpublished or worker.holdings.waiting or not most:
+        world.go(worker, rounds=1)
+        most = max(most, worker.holdings.waiting)
+        assert not worker._paused
+        held = 2 * len(worker.holdings.formed)
+        assert held * PER_ROW < 1.6 * partitions * LIMIT, "those of one transaction, and of the next"
+    assert len(world.out()) == partitions * 6_000
+    assert most > 1_000 * partitions, "but not much less, either"
