@@ -20,7 +20,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 
 from stream_anon.io.confluent_options import client_options, make
-from stream_anon.io.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, not_created
+from stream_anon.io.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
 from stream_anon.io.stretches import stretches
 from stream_anon.io.transport import NotAllowedError, Ref, TopicFacts, TransportError
 
@@ -183,9 +183,22 @@ def create_topics(
             new = [NewTopic(name, topics[name], replication, config=SETTINGS) for name in missing]
             for asked in admin.create_topics(new, request_timeout=_PATIENCE).values():
                 asked.result()
+            await_known(lambda: _known(admin, missing))
     except KafkaException as error:
         raise not_created(error.args[0].name(), _remedy(error.args[0].code())) from None
     return missing
+
+
+def _known(admin: AdminClient, names: list[str]) -> bool:
+    """Whether the broker would tell of topics, with a leader for each partition, or why it may not."""
+    for asked in admin.describe_topics(TopicCollection(names), request_timeout=_PATIENCE).values():
+        try:
+            if any(part.leader is None for part in asked.result().partitions):
+                return False
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return False
+    return True
 
 
 def _remedy(code: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -12,7 +12,7 @@ from kafka import errors as client_errors
 from kafka.admin import ConfigResource, NewTopic
 
 from stream_anon.io.kafka_options import client_options
-from stream_anon.io.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, not_created
+from stream_anon.io.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
 from stream_anon.io.stretches import stretches
 from stream_anon.io.transport import AbortableError, NotAllowedError, Ref, TopicFacts, TransportError
 
@@ -123,10 +123,23 @@ def create_topics(
         missing = [name for name in topics if name not in set(admin.list_topics())]
         if missing:
             admin.create_topics([NewTopic(n, topics[n], replication, topic_configs=SETTINGS) for n in missing])
+            await_topics(admin, missing)
         admin.close()
     except client_errors.KafkaError as error:
         raise not_created(type(error).__name__, _remedy(error)) from None
     return missing
+
+
+def await_topics(admin: KafkaAdminClient, names: Collection[str]) -> None:
+    """Wait until topics just created can be used; one that may not be described is not waited for."""
+    unknown = {client_errors.UnknownTopicOrPartitionError.errno, client_errors.LeaderNotAvailableError.errno}
+
+    def known() -> bool:
+        found = admin.describe_topics(list(names))
+        codes = {part["error_code"] for topic in found for part in (topic, *topic["partitions"])}
+        return len(found) == len(names) and not codes & unknown
+
+    await_known(known)
 
 
 def _remedy(error: client_errors.KafkaError) -> str:

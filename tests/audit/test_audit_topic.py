@@ -16,6 +16,7 @@ from kafka.admin import NewTopic
 from publishing import Published, people, publish
 
 from stream_anon.cli import run
+from stream_anon.io.kafka_topics import await_topics
 
 COMMAND = [sys.executable, "-c", "from stream_anon.cli import main; main()"]
 
@@ -28,7 +29,9 @@ def made(tmp_path: Path) -> Published:
 @pytest.fixture
 def send(bootstrap: str, name: str) -> Callable[..., None]:
     """A topic of two partitions, and a way to send published records to it."""
-    KafkaAdminClient(bootstrap_servers=bootstrap).create_topics([NewTopic(name, 2, 1), NewTopic(f"{name}-raw", 1, 1)])
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin.create_topics([NewTopic(name, 2, 1), NewTopic(f"{name}-raw", 1, 1)])
+    await_topics(admin, [name, f"{name}-raw"])
     producer = KafkaProducer(bootstrap_servers=bootstrap, transactional_id=name)
     producer.init_transactions()
 

@@ -24,6 +24,7 @@ from kafka.errors import CoordinatorNotAvailableError, KafkaError
 from stream_anon.cli.prepare import prepare
 from stream_anon.io.broker import LocalBroker
 from stream_anon.io.clients import client_of
+from stream_anon.io.kafka_topics import await_topics
 from stream_anon.runtime.codec import Codec
 from stream_anon.runtime.ledger import Place
 
@@ -109,6 +110,7 @@ class Chaos:
         self.policy.write_text(text)
         admin = KafkaAdminClient(bootstrap_servers=bootstrap)
         admin.create_topics([NewTopic(t, PARTITIONS if r == "in" else 2, 1) for r, t in self.topics.items()])
+        await_topics(admin, list(self.topics.values()))
         admin.close()
         self.random = random.Random(options.seed)
         self.workers: list[subprocess.Popen[bytes]] = []

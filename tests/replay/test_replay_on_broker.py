@@ -16,6 +16,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
 from stream_anon.cli import run
+from stream_anon.io.kafka_topics import await_topics
 from stream_anon.runtime.demo import admissions, policy_text
 
 COUNT, PARTITIONS, BEGIN = 600, 3, 1_700_000_000
@@ -66,6 +67,7 @@ class Place:
     def create(self, topic: str, partitions: int, **config: str) -> None:
         admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
         admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=config or None)])
+        await_topics(admin, [topic])
         admin.close()
 
     def arguments(self, out: str, *more: str) -> list[str]:

@@ -13,6 +13,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from stream_anon.io.clients import client_of
 from stream_anon.io.kafka import KafkaTransport
 from stream_anon.io.kafka_batches import has_batches, send_all
+from stream_anon.io.kafka_topics import await_topics
 from stream_anon.io.transport import AbortableError, Outgoing, TransportError
 
 
@@ -28,6 +29,7 @@ class Topic:
     def create(self, **configs: str) -> None:
         admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
         admin.create_topics([NewTopic(self.name, 3, 1, topic_configs=configs)])
+        await_topics(admin, [self.name])
         admin.close()
         self.transport.facts(self.name)
         self.transport.begin()

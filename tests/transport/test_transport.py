@@ -9,6 +9,7 @@ import pytest
 
 from stream_anon.io import confluent, kafka
 from stream_anon.io.clients import client_of
+from stream_anon.io.kafka_topics import await_topics
 from stream_anon.io.memory import MemoryTransport
 from stream_anon.io.memory_log import MemoryBroker
 from stream_anon.io.transport import (
@@ -55,6 +56,7 @@ class Real:
         self.input, self.output = f"{name}-in", f"{name}-out"
         self._admin = KafkaAdminClient(bootstrap_servers=bootstrap)
         self._admin.create_topics([NewTopic(self.input, 2, 1), NewTopic(self.output, 1, 1)])
+        await_topics(self._admin, [self.input, self.output])
         self._producer = KafkaProducer(bootstrap_servers=bootstrap)
         self.made: list[Transport] = []
 
@@ -95,7 +97,11 @@ class Real:
         self._admin.close()
 
 
-@pytest.fixture(params=["memory", "kafka-python", "confluent-kafka"])
+CLIENTS = "kafka-python", "confluent-kafka"
+ON_A_BROKER = [pytest.param(client, marks=pytest.mark.flaky(reruns=1)) for client in CLIENTS]
+
+
+@pytest.fixture(params=["memory", *ON_A_BROKER])
 def world(request: pytest.FixtureRequest, name: str) -> Iterator[Memory | Real]:
     if request.param == "memory":
         made: Memory | Real = Memory()
@@ -159,6 +165,13 @@ def test_assigned_partitions_wait_until_they_are_resumed(world: Memory | Real) -
     assert polled.slices[0].offsets == [1]
     assert polled.slices[0].values == [b"b"]
     assert polled.positions[0] == 2
+
+
+def test_a_lone_member_gets_everything_with_its_first_generation(world: Memory | Real) -> None:
+    """A client that joins before it knows the topic's partitions is given none, and may wait long for the next."""
+    polled = poll_until(world.transport("w"), lambda polled: polled.membership is not None)
+    assert polled.membership is not None
+    assert polled.membership.partitions == {0, 1}
 
 
 def test_pause_brings_nothing_and_loses_nothing(world: Memory | Real) -> None:

@@ -16,6 +16,7 @@ from memory_world import Notes
 from test_build import POLICY
 
 from stream_anon.io.clients import client_of
+from stream_anon.io.kafka_topics import await_topics
 from stream_anon.io.transport import Transport
 from stream_anon.runtime.parts import Parts
 from stream_anon.runtime.settings import WorkerSettings
@@ -47,7 +48,7 @@ class World:
         out = NewTopic(self.output, 1, 1, topic_configs=output or None)
         into = NewTopic(self.input, partitions, 1, topic_configs=source)
         self.admin.create_topics([into, out, NewTopic(self.dead, 1, 1)])
-        self.partitions(partitions)
+        await_topics(self.admin, [self.input, self.output, self.dead])
         return self
 
     def worker(

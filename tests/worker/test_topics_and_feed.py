@@ -11,6 +11,7 @@ from kafka.admin import NewTopic
 
 from stream_anon.cli import run
 from stream_anon.io.broker import free_port
+from stream_anon.io.kafka_topics import await_topics
 
 
 @each_client
@@ -29,6 +30,7 @@ def test_topics_are_made_once(world: World, tmp_path: Path, capsys: pytest.Captu
 
 def test_topics_refuses_a_compacted_output(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world.admin.create_topics([NewTopic(world.output, 1, 1, topic_configs={"cleanup.policy": "compact"})])
+    await_topics(world.admin, [world.output])
     assert run(["topics", "-p", str(policy_on(world, tmp_path))]) == 1
     assert "cleanup.policy to delete" in capsys.readouterr().err
 
