@@ -196,7 +196,7 @@ def _known(admin: AdminClient, names: list[str]) -> bool:
             if any(part.leader is None for part in asked.result().partitions):
                 return False
         except KafkaException as error:
-            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            if error.args[0].code() not in _KEPT:
                 return False
     return True
 

@@ -121,7 +121,7 @@ class KafkaTransport:
         self._listener.consumer = self._consumer
         # A topic subscribed while the client asks for others may stay without partitions until it asks again, in 30 s.
         with self._watchdog("subscribe"), translated():
-            self._consumer.partitions_for_topic(topic)
+            _ = self._consumer.partitions_for_topic(topic) or self._consumer.partitions_for_topic(topic)
         self._consumer.subscribe([topic], listener=self._listener)
 
     def poll(self, timeout: float, limit: int) -> Polled:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -119,12 +120,11 @@ def create_topics(
 ) -> list[str]:
     """Create those that are missing, with so many partitions; their names. One that is there is left as it is."""
     try:
-        admin = KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options or {})["admin"])
-        missing = [name for name in topics if name not in set(admin.list_topics())]
-        if missing:
-            admin.create_topics([NewTopic(n, topics[n], replication, topic_configs=SETTINGS) for n in missing])
-            await_topics(admin, missing)
-        admin.close()
+        with closing(KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options or {})["admin"])) as admin:
+            missing = [name for name in topics if name not in set(admin.list_topics())]
+            if missing:
+                admin.create_topics([NewTopic(n, topics[n], replication, topic_configs=SETTINGS) for n in missing])
+                await_topics(admin, missing)
     except client_errors.KafkaError as error:
         raise not_created(type(error).__name__, _remedy(error)) from None
     return missing
@@ -135,7 +135,10 @@ def await_topics(admin: KafkaAdminClient, names: Collection[str]) -> None:
     unknown = {client_errors.UnknownTopicOrPartitionError.errno, client_errors.LeaderNotAvailableError.errno}
 
     def known() -> bool:
-        found = admin.describe_topics(list(names))
+        try:
+            found = admin.describe_topics(list(names))
+        except client_errors.KafkaError:  # they are created: whatever stands in the way now may pass
+            return False
         codes = {part["error_code"] for topic in found for part in (topic, *topic["partitions"])}
         return len(found) == len(names) and not codes & unknown
 

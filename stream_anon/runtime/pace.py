@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _SHORTEST, _LONGEST = 0.02, 0.25  # seconds between transactions: below, overhead; above, delay nobody needs
+_FIRST = 2_000  # records of the first poll
 _LEAST = 100  # records of a poll: below, a round costs more than its records
 _MOST_MARGIN = 0.5  # an engine keeps at least half the bound to find company in
 
@@ -45,13 +46,16 @@ class Pace:
 @dataclass(slots=True)
 class Portion:
     """How many records a poll may bring: `most`, as many as can be grouped in a sixteenth of the bound, or as many as
-    the next transaction can announce.
+    there is room for in the ledgers. The first bite is a small one: nothing is known of the machine yet.
 
     While a round is at work nothing is announced or published, so a slow machine must take smaller bites. What a
     transaction takes does not count: it would not be shorter for fewer records. What ledgers have no room for piles
     up from round to round, until a partition is paused.
 
     >>> portion = Portion(most=6_000, bound=4.0)
+    >>> portion.limit(room=9_000)
+    2000
+    >>> portion.done(2_000, 0.05)
     >>> portion.limit(room=1_300), portion.limit(room=0), portion.limit(room=9_000)
     (1300, 100, 6000)
     >>> portion.done(2_000, 1.0)
@@ -64,10 +68,10 @@ class Portion:
     _in_time: int = 0
 
     def __post_init__(self) -> None:
-        self._in_time = self.most
+        self._in_time = min(self.most, _FIRST)
 
     def limit(self, room: int) -> int:
-        """Where so many records can still be announced."""
+        """Where the ledgers have room for so many more."""
         return min(self._in_time, max(_LEAST, room))
 
     def done(self, records: int, took: float) -> None:

@@ -22,13 +22,14 @@ from stream_anon.runtime.codec import LIMIT
 from stream_anon.runtime.holdings import Holdings
 from stream_anon.runtime.ownership import Ownership
 from stream_anon.runtime.pace import Pace, Portion, engine_bound
-from stream_anon.runtime.partition import PER_ROW, rows_of
+from stream_anon.runtime.partition import PER_OFFSET, PER_ROW, rows_of
 from stream_anon.runtime.parts import Formed, Parts
 from stream_anon.runtime.plan import Plan, Planner
 from stream_anon.runtime.settings import WorkerSettings
 
 _log = logging.getLogger("stream_anon.worker")
 _LONGEST_WAIT = 0.2  # seconds in one poll: how late a stop or a rebalance may be noticed
+_BUSY = 1_000  # records in one poll from which on more are sure to wait
 _LOOK_EVERY = 0.01  # seconds in one poll while a transaction is under way
 _T = TypeVar("_T")
 _TIDY_EVERY = 1.0  # seconds between commits that only move positions
@@ -99,9 +100,9 @@ class Worker:
 
     def step(self) -> None:
         """One round. What earlier rounds formed is announced and published while records are worked on; as long as more
-        of them wait than a poll brings, no round waits for the transaction of another.
+        of them wait than a poll brings and ledgers have room, no round waits for the transaction of another.
         """
-        limit = self._portion.limit(int(0.75 * self._room / PER_ROW))
+        limit = self._portion.limit(self._readable)
         polled = self._poll(limit)
         now = self._clock()
         over = self._begun is not None and (self._begun.under_way.done() or self.ownership.concerned(polled))
@@ -111,7 +112,7 @@ class Worker:
         if self._begun is None and self._due():
             self._begin()
         began, records = self._clock(), sum(len(part.offsets) for part in polled.slices)
-        busy = 2 * records >= limit
+        busy = records >= min(limit / 2, _BUSY)
         self._timed("decode", lambda: self.holdings.take(_of(polled, stayed), now))
         self._timed("tick", lambda: self.holdings.tick(self._clock()))
         self._portion.done(records, self._clock() - began)
@@ -180,6 +181,20 @@ class Worker:
     def _room(self) -> float:
         """Characters that ledgers have for announced rows."""
         return sum(max(0.0, LIMIT - p.window) for p in self.holdings.partitions.values())
+
+    @property
+    def _readable(self) -> int:
+        """Records that ledgers have room for. Nothing of what is read again is new to them.
+
+        1. A portion is what one transaction announces; one that waits for its own may be joined by one more.
+        2. All may be of the partition that is fullest: they take a quarter of what it has left, or half with gaps.
+        """
+        partitions = self.holdings.partitions.values()
+        if not all(p.caught_up for p in partitions):
+            return self._settings.poll_records
+        portion = int(0.75 * self._room / PER_ROW)
+        fullest = max((p.window for p in partitions if p.paused_since is None), default=0.0)
+        return min(portion, 2 * portion - self._next, int((LIMIT - fullest) / (4 * PER_OFFSET)))
 
     @property
     def _next(self) -> int:

@@ -70,7 +70,7 @@ class Scene:
         content |= {self.faults[name].input: one_person for name in ("held", "alone")}
         content |= {self.faults["broken"].input: partly_broken}
         self._endings.append(Trickle(bootstrap, content).stop)
-        crowd = {self.faults["late"].input: people}  # announced at once, they fill the ledger several times over
+        crowd = {self.faults["late"].input: people}  # announced at once, several times the hurried threshold
         self._endings.append(Trickle(bootstrap, crowd, at_a_time=20).stop)
 
     def _prepare(self) -> None:
