@@ -119,10 +119,16 @@ class KafkaTransport:
             )
         self._reading = Reading(self._consumer)
         self._listener.consumer = self._consumer
-        # A topic subscribed while the client asks for others may stay without partitions until it asks again, in 30 s.
         with self._watchdog("subscribe"), translated():
-            _ = self._consumer.partitions_for_topic(topic) or self._consumer.partitions_for_topic(topic)
+            self._know_topic()
         self._consumer.subscribe([topic], listener=self._listener)
+
+    def _know_topic(self) -> None:
+        """A topic subscribed while the client asks for others may stay without partitions until it asks again, in 30 s:
+        it is asked for before. The first answer may still be one to an earlier question.
+        """
+        if not self._consumer.partitions_for_topic(self._topic):
+            self._consumer.partitions_for_topic(self._topic)
 
     def poll(self, timeout: float, limit: int) -> Polled:
         """Poll, then capture generation, member and assignment together."""

@@ -14,7 +14,6 @@ NO_ANSWER = "check address, port and firewall; a wrong SASL password looks the s
 TOO_MANY_COPIES = "--replication may not exceed the number of brokers"
 FORBIDDEN = "allow CREATE and DESCRIBE on the topics, or let an administrator create them"
 
-
 _PATIENCE = 20.0  # seconds until every topic has a leader
 
 

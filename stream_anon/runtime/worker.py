@@ -175,7 +175,7 @@ class Worker:
         partitions = self.holdings.partitions.values()
         if any(p.text is None for p in partitions):
             return True
-        return self._next * PER_ROW > 0.6 * self._room
+        return self._unannounced * PER_ROW > 0.6 * self._room
 
     @property
     def _room(self) -> float:
@@ -194,10 +194,10 @@ class Worker:
             return self._settings.poll_records
         portion = int(0.75 * self._room / PER_ROW)
         fullest = max((p.window for p in partitions if p.paused_since is None), default=0.0)
-        return min(portion, 2 * portion - self._next, int((LIMIT - fullest) / (4 * PER_OFFSET)))
+        return min(portion, 2 * portion - self._unannounced, int((LIMIT - fullest) / (4 * PER_OFFSET)))
 
     @property
-    def _next(self) -> int:
+    def _unannounced(self) -> int:
         """Rows formed that the transaction under way does not announce."""
         announcing = 0 if self._begun is None else rows_of(self._begun.plan.taken)
         return rows_of(self.holdings.formed) - announcing
