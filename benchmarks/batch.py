@@ -158,7 +158,7 @@ def rows_of(found: Source, schema: Schema, guarded: bool = False) -> Batch:
     """The rows, encoded."""
     n = len(found.rows)
     ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(n)], axis=1)
-    encoded = Encoder(schema).encode_cells(found.rows, ref, np.zeros(n))
+    encoded = Encoder(schema).encode(found.rows, ref, np.zeros(n))
     if encoded.rejections:
         sys.exit(f"{len(encoded.rejections)} rows were rejected: {encoded.rejections[0]}")
     rows, tree = encoded.batch, schema.sensitive[0].hierarchy

@@ -54,7 +54,7 @@ def soak(rows: int, k: int, delay: int) -> dict[str, int | list[int] | list[floa
         )
         ref = np.zeros((len(table.rows), 2), dtype=np.int64)
         ref[:, 1] = np.arange(len(table.rows))
-        stock = Encoder(schema).encode_cells(table.rows, ref, np.zeros(len(table.rows))).batch
+        stock = Encoder(schema).encode(table.rows, ref, np.zeros(len(table.rows))).batch
     engine = build(schema)
     published = suppressed = done = 0
     speeds, memory = [], []

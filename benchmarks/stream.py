@@ -131,7 +131,7 @@ def _schema(table: Source, algorithm: str, k: int, l: int, delay: int) -> Schema
 def _encode(table: Source, seed: int) -> Batch:
     order = np.random.default_rng(seed).permutation(len(table.rows))
     ref = np.stack([np.zeros(len(order), np.int64), np.arange(len(order))], axis=1)
-    encoded = Encoder(table.schema()).encode_cells([table.rows[i] for i in order], ref, np.zeros(len(order)))
+    encoded = Encoder(table.schema()).encode([table.rows[i] for i in order], ref, np.zeros(len(order)))
     if encoded.rejections:
         sys.exit(f"{len(encoded.rejections)} rows do not fit the policy, the first: {encoded.rejections[0]}")
     return encoded.batch

@@ -72,6 +72,12 @@ class Unsupported(StreamAnonError):
     exit_code: ClassVar[int] = 3
 
 
+class TooMuchLost(StreamAnonError):
+    """More records were rejected or suppressed than the policy or the caller allows."""
+
+    exit_code: ClassVar[int] = 5
+
+
 class PrivacyViolation(StreamAnonError):
     """A group that breaks the policy reached the gate. It was not published; this is a defect of the program."""
 

@@ -76,7 +76,7 @@ class Experiment:
         """The rows under a schema."""
         n = len(self.rows)
         ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(n)], axis=1)
-        encoded = Encoder(schema).encode_cells(self.rows, ref, np.zeros(n))
+        encoded = Encoder(schema).encode(self.rows, ref, np.zeros(n))
         if encoded.rejections:
             sys.exit(f"{len(encoded.rejections)} rows were rejected: {encoded.rejections[0]}")
         return encoded.batch

@@ -20,6 +20,8 @@ from stream_anon.audit.policy import Rules
 from stream_anon.audit.pool import IN_MEMORY, Closed, Pool, whole_groups
 from stream_anon.audit.result import AuditResult, SensitiveMeasure
 
+_SHOWN = 5
+
 
 class Auditor:
     """Feed it chunks, then ask for the result.
@@ -141,6 +143,10 @@ class Auditor:
             found.append("not judged: guarding_node: only the raw table tells what people guard; say --raw")
         if compared is None and rules.subject:
             found.append("people were counted as declared; say --raw to count them")
+        if self._original is not None and (unread := self._original.unread):
+            first = ", ".join(f"line {bad.line} ({bad.code})" for bad in unread[:_SHOWN])
+            more = ", ..." if len(unread) > _SHOWN else ""
+            found.append(f"raw: {len(unread):,} lines are no records: {first}{more}")
         if len(self._numbers.policies) > 1:
             found.append("records of several versions of the policy: judged by this one")
         return tuple(found)

@@ -32,8 +32,8 @@ _ALWAYS = (
 _WITH_POLICY = (
     Check("all records were made under this policy", ("policy",)),
     Check(
-        "no identifier, no undeclared field, none missing or twice",
-        ("undeclared-field", "identifier-published", "duplicate-field", "missing-field"),
+        "no identifier, no undeclared field, none missing or twice, none with others inside",
+        ("undeclared-field", "identifier-published", "duplicate-field", "missing-field", "compound-value"),
     ),
     Check(
         "quasi-identifiers are generalized along their hierarchies",

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stream_anon.audit.chunks import AT_ONCE, COUNTS, ENVELOPE, FACTS, MOST, Chunk, Coded, hashable, parts, tuples
+from stream_anon.audit.csv_rows import CsvTable
 from stream_anon.audit.findings import Findings
-from stream_anon.audit.lines import LineReader
+from stream_anon.audit.lines import LineReader, key_of
 from stream_anon.audit.policy import Rules
 from stream_anon.audit.scales import IntervalScale, SetScale
+from stream_anon.audit.structures import is_compound
 from stream_anon.errors import StreamAnonError
 
 KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet"}
 
+_FORMULA = frozenset("=+-@\t\r")
+
 Kept = list[int] | None
 """Which records are kept, None for all of them."""
+
+
+class Bad(NamedTuple):
+    """A line that is no record: its place among those read with it, its number, and the code of what is wrong."""
+
+    place: int
+    line: int
+    code: str
 
 
 class Unreadable(StreamAnonError):
@@ -46,10 +57,14 @@ def read_chunks(path: Path, rules: Rules | None, findings: Findings) -> Iterator
 
 def _tables(path: Path, kind: str, rules: Rules | None, findings: Findings) -> Iterator[Chunk]:
     judged = False
-    for columns in csv_columns(path) if kind == "csv" else parquet_columns(path):
+    for columns, bad in csv_columns(path) if kind == "csv" else parquet_columns(path):
         if not judged:
             _judge_columns(columns, rules, findings)
             judged = True
+        if bad:
+            findings.note("not-readable", count=len(bad), lines=[one.line for one in bad])
+            left = {one.place for one in bad}
+            columns = {n: [v for i, v in enumerate(vs) if i not in left] for n, vs in columns.items()}
         facts, kept = _facts(columns, findings)
         count = len(facts["group"])
 
@@ -58,6 +73,13 @@ def _tables(path: Path, kind: str, rules: Rules | None, findings: Findings) -> I
             return values if kept is None or name not in columns else [values[i] for i in kept]
 
         labels = [_labels(chosen(name), scale, kind) for name, scale in rules.quasi.items()] if rules else []
+        for name in (*rules.sensitive, *rules.plain) if rules else ():
+            inside = [
+                i
+                for i, value in enumerate(chosen(name))
+                if is_compound(value, rules is not None and name in rules.lists)
+            ]
+            findings.note("compound-value", dict.fromkeys(key_of(facts["group"][i]) for i in inside), column=name)
         own = [[hashable(v) for v in chosen(name)] for name in (*rules.sensitive, *rules.plain)] if rules else []
         yield Chunk(
             Coded.of(tuples(labels, count)),
@@ -130,25 +152,32 @@ def _labels(values: list[Any], scale: Any, kind: str) -> list[Any]:
     return [known[value] for value in values]
 
 
-def csv_columns(path: Path) -> Iterator[dict[str, list[Any]]]:
-    """Columns of text, some records at a time."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        header = file.readline()
-        delimiter = max(",;\t", key=header.count)
-        names = next(csv.reader([header], delimiter=delimiter), [])
-        if len(set(names)) < len(names):
-            raise Unreadable(f"{path}: two columns have the same name")
-        try:
-            for rows in parts((row for row in csv.reader(file, delimiter=delimiter) if row), AT_ONCE):
-                if any(len(row) != len(names) for row in rows):
-                    raise Unreadable(f"{path}: a line has more or fewer cells than the header")
-                yield {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
-        except (csv.Error, UnicodeDecodeError):
-            raise Unreadable(f"{path}: not a CSV file in UTF-8") from None
+def csv_columns(path: Path) -> Iterator[tuple[dict[str, list[Any]], list[Bad]]]:
+    """Yield columns of text, some records at a time, and which lines are none.
+
+    A line that is no record has no value in any column.
+    """
+    with path.open("rb") as file:
+        table = CsvTable(path, file)
+        nothing = [None] * len(table.names)
+        for rows in parts(table, AT_ONCE):
+            cells = [nothing if isinstance(row, str) else list(map(unquoted, row)) for _, row in rows]
+            bad = [Bad(i, line, row) for i, (line, row) in enumerate(rows) if isinstance(row, str)]
+            columns = list(zip(*cells, strict=True)) if table.names else []
+            yield {name: list(column) for name, column in zip(table.names, columns, strict=True)}, bad
 
 
-def parquet_columns(path: Path) -> Iterator[dict[str, list[Any]]]:
-    """Columns of plain values, nested ones by dotted name."""
+def unquoted(cell: str) -> str:
+    """Return a cell without the mark that keeps spreadsheets from running it.
+
+    >>> unquoted("'=1+1"), unquoted("''@x"), unquoted("'tis"), unquoted("-1")
+    ('=1+1', "'@x", "'tis", '-1')
+    """
+    return cell[1:] if cell[:1] == "'" and cell.lstrip("'")[:1] in _FORMULA else cell
+
+
+def parquet_columns(path: Path) -> Iterator[tuple[dict[str, list[Any]], list[Bad]]]:
+    """Yield columns of plain values, nested ones by dotted name."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
         import pyarrow.parquet as pq  # type: ignore[import-untyped,unused-ignore]
@@ -160,6 +189,6 @@ def parquet_columns(path: Path) -> Iterator[dict[str, list[Any]]]:
                 table = pa.Table.from_batches([part])
                 while any(pa.types.is_struct(kind) for kind in table.schema.types):
                     table = table.flatten()
-                yield {name: table.column(i).to_pylist() for i, name in enumerate(table.column_names)}
+                yield {name: table.column(i).to_pylist() for i, name in enumerate(table.column_names)}, []
         except pa.ArrowInvalid:
             raise Unreadable(f"{path}: not a Parquet file") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 SHOWN = 10
@@ -16,6 +16,7 @@ MEANINGS: dict[str, str] = {
     "identifier-published": "an identifier, or a field in which a person asks for protection, was published",
     "duplicate-field": "a field stands twice in one record: readers see different values",
     "missing-field": "a field that the policy publishes is not there",
+    "compound-value": "a field published as it is holds an object or a list: what is inside was never declared",
     "exact-value": "a quasi-identifier in the form of the input, not generalized",
     "outside-hierarchy": "a quasi-identifier that is no node, interval or unit of its declared hierarchy",
     "unknown-value": "a sensitive value that its hierarchy does not know",
@@ -50,6 +51,7 @@ class Finding:
     count: int
     groups: tuple[str, ...]
     columns: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         """The finding in words.
@@ -58,8 +60,9 @@ class Finding:
         'loss (zip): not what it says; 12 found: 00000000000000ff, ...'
         """
         where = f" ({', '.join(self.columns)})" if self.columns else ""
-        groups = f": {', '.join(self.groups)}" if self.groups else ""
-        more = ", ..." if self.count > len(self.groups) > 0 else ""
+        named = [*self.groups, *(f"line {line}" for line in self.lines)]
+        groups = f": {', '.join(named)}" if named else ""
+        more = ", ..." if self.count > len(named) > 0 else ""
         return f"{self.code}{where}: {self.meaning}; {self.count:,} found{groups}{more}"
 
 
@@ -68,6 +71,7 @@ class _Noted:
     count: int = 0
     groups: dict[int, None] = field(default_factory=dict)
     columns: dict[str, None] = field(default_factory=dict)
+    lines: list[int] = field(default_factory=list)
 
 
 class Findings:
@@ -76,7 +80,14 @@ class Findings:
     def __init__(self) -> None:
         self._noted: dict[str, _Noted] = {}
 
-    def note(self, code: str, groups: Iterable[int] = (), count: int | None = None, column: str = "") -> None:
+    def note(
+        self,
+        code: str,
+        groups: Iterable[int] = (),
+        count: int | None = None,
+        column: str = "",
+        lines: Sequence[int] = (),
+    ) -> None:
         """Note a violation in these groups; `count` where it is not one per group. Nothing is noted for none."""
         given = list(groups)
         if not (len(given) if count is None else count):
@@ -86,6 +97,7 @@ class Findings:
         for group in given[: SHOWN * 10]:
             if len(noted.groups) < SHOWN:
                 noted.groups[int(group)] = None
+        noted.lines += lines[: SHOWN - len(noted.lines)]
         if column:
             noted.columns[column] = None
 
@@ -95,7 +107,9 @@ class Findings:
     def all(self) -> list[Finding]:
         """Every kind found, in the order of `MEANINGS`."""
         return [
-            Finding(code, meaning, noted.count, tuple(map(name, noted.groups)), tuple(noted.columns))
+            Finding(
+                code, meaning, noted.count, tuple(map(name, noted.groups)), tuple(noted.columns), tuple(noted.lines)
+            )
             for code, meaning in MEANINGS.items()
             if (noted := self._noted.get(code)) is not None
         ]

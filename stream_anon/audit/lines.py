@@ -12,7 +12,7 @@ from stream_anon.audit.chunks import ENVELOPE, FACTS, MOST, Chunk, Coded, Ints, 
 from stream_anon.audit.findings import Findings
 from stream_anon.audit.fragments import Fragments
 from stream_anon.audit.policy import Rules
-from stream_anon.audit.structures import Form, Kinds, envelope_kinds, label_kinds, own_kinds
+from stream_anon.audit.structures import Form, Kinds, envelope_kinds, is_compound, label_kinds, own_kinds
 
 
 class LineReader:
@@ -74,7 +74,8 @@ class LineReader:
         if not isinstance(data, dict):
             note("not-readable", count=1)
             return None
-        record = {name: hashable(value) for name, value in _flat(data, self._allowed).items()}
+        fields = _flat(data, self._allowed)
+        record = {name: hashable(value) for name, value in fields.items()}
         group = key_of(record.get(f"{ENVELOPE}.group"))
         if twice[0]:
             note("duplicate-field", [group])
@@ -82,6 +83,9 @@ class LineReader:
             note("envelope", [group])
             return None
         self._judge_fields(record, group)
+        for name in self._own.keys() & fields.keys():
+            if self._rules is not None and is_compound(fields[name], name in self._rules.lists):
+                note("compound-value", [group], column=name)
         return record
 
     def _judge_fields(self, record: dict[str, Any], group: int) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from stream_anon.audit.values import MISSING_CODE
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -36,7 +38,11 @@ class Counts:
 
     @classmethod
     def of(cls, group: Ints, value: Ints, people: Ints, once: bool = False) -> Counts:
-        """Count; groups are numbered 0, 1, 2, ... and none is empty. `once`: no row repeats a person's value."""
+        """Count; groups are numbered 0, 1, 2, ... and none is empty. `once`: no row repeats a person's value.
+
+        What is not there (`MISSING_CODE`) is kept with the number 0: it counts neither as a value nor among the rows
+        and people of whom a value is known.
+        """
         order = np.lexsort((value, group))
         group, value = group[order], value[order]
         first = np.ones(len(group), dtype=np.bool_)
@@ -44,9 +50,11 @@ class Counts:
         at = np.flatnonzero(first)
         number = np.diff(at, append=len(group))
         group, value = group[at], value[at]
+        number = np.where(value == MISSING_CODE, 0, number)
         starts = np.flatnonzero(np.diff(group, prepend=-1))
         rows = np.add.reduceat(number, starts)
-        return cls(group, value, number, starts, rows, people, np.zeros_like(rows) if once else rows - people)
+        known = np.minimum(people, rows)
+        return cls(group, value, number, starts, rows, known, np.zeros_like(rows) if once else rows - known)
 
     def sum(self, values: Ints | Floats) -> Floats:
         """Sums over the values of each group."""
@@ -55,7 +63,7 @@ class Counts:
     @property
     def distinct(self) -> Ints:
         """Different values per group."""
-        return np.diff(self.starts, append=len(self.group))
+        return np.add.reduceat((self.number > 0).astype(np.int64), self.starts)
 
     @property
     def share(self) -> Floats:
@@ -66,16 +74,17 @@ class Counts:
     @property
     def effective(self) -> Floats:
         """How many equally frequent values a group's are worth: e to the power of their entropy, by rows."""
-        share = self.number / self.rows[self.group]
-        return np.asarray(np.exp(-self.sum(share * np.log(share))))
+        share = self.number / np.maximum(self.rows[self.group], 1)
+        return np.asarray(np.exp(-self.sum(share * np.log(np.where(share > 0, share, 1.0)))))
 
     def levelled(self, g: int) -> Ints:
         """The counts of one group after its surplus rows were taken from the most frequent values: the best case."""
         end = self.starts[g + 1] if g + 1 < len(self.starts) else len(self.group)
-        counts = np.sort(self.number[self.starts[g] : end])[::-1].copy()
+        counts = np.sort(self.number[self.starts[g] : end])[::-1]
+        counts = counts[counts > 0].copy()
         for _ in range(int(self.surplus[g])):
-            top = int(np.flatnonzero(counts == counts[0])[-1])
-            if counts[top] == 1:
+            top = int(np.flatnonzero(counts == counts[0])[-1]) if len(counts) else 0
+            if not len(counts) or counts[top] == 1:
                 break
             counts[top] -= 1
         return counts
@@ -175,10 +184,10 @@ class TCloseness:
     def distances(self, counts: Counts) -> Floats:
         """How far each group is from the reference, by rows; 1 with a value that the reference does not know."""
         place = looked_up(counts.value, {code: i for i, code in enumerate(self.reference)}, -1).astype(np.int64)
-        unknown = np.unique(counts.group[place < 0])
+        unknown = np.unique(counts.group[(place < 0) & (counts.number > 0)])
         shares = np.zeros((len(counts.starts), len(self.reference)))
         known = place >= 0
-        shares[counts.group[known], place[known]] = (counts.number / counts.rows[counts.group])[known]
+        shares[counts.group[known], place[known]] = (counts.number / np.maximum(counts.rows[counts.group], 1))[known]
         difference = shares - np.array(list(self.reference.values()))
         if self.ordered:
             distance = np.abs(np.cumsum(difference, axis=1)[:, :-1]).sum(axis=1) / max(len(self.reference) - 1, 1)
@@ -218,5 +227,5 @@ def too_frequent(counts: Counts, bounds: Floats) -> Bools:
     people = counts.people[counts.group]
     allowed = np.floor(bounds * people + SLACK * np.maximum(people, 1))
     excess = counts.sum(np.maximum(counts.number - allowed, 0))
-    impossible = np.maximum.reduceat(np.where(allowed < 1, 1, 0), counts.starts)
+    impossible = np.maximum.reduceat(np.where((allowed < 1) & (counts.number > 0), 1, 0), counts.starts)
     return np.asarray((excess > counts.surplus) | (impossible > 0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_anon.audit.chunks import AT_ONCE, hashable, parts
-from stream_anon.audit.files import KINDS, Unreadable, csv_columns, parquet_columns
+from stream_anon.audit.files import KINDS, Bad, Unreadable, csv_columns, parquet_columns
 from stream_anon.audit.matching import assign
 from stream_anon.audit.numbers import Label, Rows
 from stream_anon.audit.policy import Rules
@@ -52,6 +53,7 @@ class Original:
         self.leaves: dict[str, Ints] = {}
         self.subject: Ints = np.zeros(0, np.int64)
         self.times: Ints = np.zeros(0, np.int64)
+        self.unread: list[Bad] = []
         self._by_key: dict[int, Ints] = {}
 
     def __len__(self) -> int:
@@ -70,12 +72,13 @@ class Original:
             for name, scale in rules.quasi.items()
         }
         block["values"] = {
-            name: np.array([secret.code(value) for value in column(name)], dtype=np.int64)
+            name: np.array([secret.codes[value] for value in map(hashable, column(name))], dtype=np.int64)
             for name, secret in rules.sensitive.items()
         }
         block["guards"] = {}
         for secret in self._raised:
-            places = [secret.scale.place(value) for value in column(secret.name)] if secret.scale else []
+            scale = secret.scale
+            places = [scale.place(secret.respelled(value)) for value in column(secret.name)] if scale else []
             block["places"][secret.name] = np.array(places, dtype=np.float64)
             block["guards"][secret.name] = _guards(secret.scale, places, column(secret.guard_field or ""))
         plain = [[text(hashable(value)) for value in column(name)] for name in rules.plain]
@@ -83,7 +86,9 @@ class Original:
             [hash(values) for values in zip(*plain, strict=True)] if plain else [0] * count, dtype=np.int64
         )
         named = column(rules.subject) if rules.subject else list(range(first, first + count))
-        block["subject"] = np.array([hash(("subject", text(value))) for value in named], dtype=np.int64)
+        block["subject"] = np.array(
+            [hash(("subject", rules.naming.plain(text(value)))) for value in named], dtype=np.int64
+        )
         self._blocks.append(block)
 
     def finish(self) -> Original:
@@ -175,44 +180,57 @@ def _guards(scale: Any, places: list[float], labels: list[Any]) -> Ints:
 def read_original(path: Path, rules: Rules) -> Original:
     """The raw table of a file."""
     original = Original(rules)
-    for columns in raw_columns(path):
+    for columns, bad in raw_columns(path):
         original.add(columns, len(next(iter(columns.values()), [])))
+        original.unread += bad
     return original.finish()
 
 
-def raw_columns(path: Path) -> Iterator[Columns]:
-    """The columns of a raw file, some rows at a time."""
+def raw_columns(path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
+    """Yield the columns of a raw file, some rows at a time, and which lines are no records."""
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise Unreadable(f"{path}: unknown kind of file; its name must end with one of: {', '.join(KINDS)}")
     try:
         if kind == "json":
             with path.open("rb") as file:
-                for lines in parts((line for line in file if not line.isspace()), AT_ONCE):
-                    yield json_columns(lines)
+                first = file.readline().removeprefix(b"\xef\xbb\xbf")
+                numbered = ((i, line) for i, line in enumerate(chain([first], file), start=1) if line.strip())
+                for some in parts(numbered, AT_ONCE):
+                    columns, places = json_columns([line for _, line in some])
+                    yield columns, [Bad(place, some[place][0], code) for place, code in places]
         else:
             yield from csv_columns(path) if kind == "csv" else parquet_columns(path)
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}") from None
 
 
-def json_columns(lines: Iterable[bytes | None]) -> Columns:
-    """Columns of JSON records, nested fields by dotted path and whole; what is no record has no field."""
+def json_columns(lines: Iterable[bytes | None]) -> tuple[Columns, list[tuple[int, str]]]:
+    """Read JSON records into columns, nested fields by dotted path and whole; also tell the places that hold none.
+
+    What is no record has no field.
+    """
     columns: dict[str, list[Any]] = {}
     count = 0
+    bad: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         count = number + 1
         try:
             record = msgspec.json.decode(line or b"{}")
-        except msgspec.DecodeError:
+        except msgspec.ValidationError:  # JSON, with a number that is too large
             record = {}
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            record = None
+            bad.append((number, "registry_framing" if (line or b"").startswith(b"\0") else "not_json"))
+        if record is not None and not isinstance(record, dict):
+            bad.append((number, "not_object"))
         for name, value in _paths(record if isinstance(record, dict) else {}):
             column = columns.setdefault(name, [])
             column.extend([None] * (number - len(column)))
             column.append(value)
     for column in columns.values():
         column.extend([None] * (count - len(column)))
-    return columns or {"": [None] * count}
+    return columns or {"": [None] * count}, bad
 
 
 def _paths(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

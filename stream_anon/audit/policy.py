@@ -15,7 +15,7 @@ from stream_anon.audit.models import AlphaK, Guarding, KAnonymity, LCAnonymity, 
 from stream_anon.audit.scales import Absent, IntervalScale, PrefixScale, Scale, SetScale
 from stream_anon.audit.source import read_source, refusal
 from stream_anon.audit.trees import TreeScale, flat, from_csv, inline
-from stream_anon.audit.values import SensitiveColumn
+from stream_anon.audit.values import MISSING_VALUES, Comparison, SensitiveColumn
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
@@ -35,16 +35,19 @@ class Kafka:
 class Rules:
     """What the auditor needs of a policy.
 
-    `hidden` are fields that must never be published: identifiers, guarding nodes, psf. `growing`: a group may take in
-    rows after it was published. `types` are the declared types of quasi-identifiers and sensitive attributes.
+    `lists` are insensitive fields that may hold a list of scalars. `hidden` are fields that must never be published:
+    identifiers, guarding nodes, psf. `growing`: a group may take in rows after it was published. `naming` tells how
+    texts that name people are compared. `types` are the declared types of quasi-identifiers and sensitive attributes.
     """
 
     name: str
     subject: str | None
+    naming: Comparison
     quasi: dict[str, Scale]
     weights: dict[str, float]
     sensitive: dict[str, SensitiveColumn]
     plain: tuple[str, ...]
+    lists: frozenset[str]
     hidden: tuple[str, ...]
     models: tuple[Model, ...]
     unjudged: tuple[str, ...]
@@ -74,13 +77,14 @@ def read_rules(path: Path) -> Rules:
 
 def _rules(data: dict[str, Any], folder: Path) -> Rules:
     attributes: dict[str, dict[str, Any]] = {str(name): spec for name, spec in data["attributes"].items()}
+    absent = [str(word) for word in data.get("missing_values", MISSING_VALUES)]
     roles = {name: spec["role"] for name, spec in attributes.items()}
     if unknown := set(roles.values()) - {"identifier", "quasi_identifier", "sensitive", "insensitive"}:
         raise ValueError(unknown)
     quasi = {name: _scale(attributes[name], folder) for name, role in roles.items() if role == "quasi_identifier"}
     raised = {spec["attribute"] for spec in data["privacy"] if spec["model"] == "guarding_node"}
     sensitive = {
-        name: _sensitive(name, attributes[name], folder, name in raised)
+        name: _sensitive(name, attributes[name], folder, name in raised, _comparison(attributes[name], absent))
         for name, role in roles.items()
         if role == "sensitive"
     }
@@ -97,10 +101,12 @@ def _rules(data: dict[str, Any], folder: Path) -> Rules:
     return Rules(
         name=str(data["name"]),
         subject=data.get("subject"),
+        naming=_comparison(attributes.get(data.get("subject") or "", {}), absent),
         quasi=quasi,
         weights={name: weight / sum(weights.values()) for name, weight in weights.items()},
         sensitive=sensitive,
         plain=tuple(name for name, role in roles.items() if role == "insensitive"),
+        lists=frozenset(name for name, role in roles.items() if role == "insensitive" and attributes[name].get("list")),
         hidden=(*(name for name, role in roles.items() if role == "identifier"), *requests),
         models=tuple(model for model in models if model is not None),
         unjudged=tuple(unjudged),
@@ -149,10 +155,14 @@ def _scale(spec: dict[str, Any], folder: Path) -> Scale:
     raise ValueError(shape["kind"])
 
 
-def _sensitive(name: str, spec: dict[str, Any], folder: Path, raised: bool) -> SensitiveColumn:
+def _sensitive(name: str, spec: dict[str, Any], folder: Path, raised: bool, comparison: Comparison) -> SensitiveColumn:
     scale = _scale(spec, folder) if spec.get("hierarchy") else None
     numeric = spec.get("type") in ("integer", "number")
-    return SensitiveColumn(name, scale, numeric, raised, spec.get("guarding_node"))
+    return SensitiveColumn(name, scale, numeric, raised, spec.get("guarding_node"), comparison)
+
+
+def _comparison(spec: dict[str, Any], absent: list[str]) -> Comparison:
+    return Comparison(frozenset(spec.get("normalize", ("case", "space", "unicode"))), tuple(absent))
 
 
 Columns = Mapping[str, SensitiveColumn]

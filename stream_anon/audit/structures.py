@@ -24,7 +24,20 @@ def label_kinds(rules: Rules) -> Kinds:
 
 def own_kinds(rules: Rules) -> Kinds:
     """The JSON form of what is published as it is."""
-    return dict.fromkeys(rules.sensitive, str | int | float | bool | None) | dict.fromkeys(rules.plain, Any)
+    scalar = str | int | float | bool | None
+    plain = {name: scalar | list[scalar] if name in rules.lists else scalar for name in rules.plain}
+    return dict.fromkeys(rules.sensitive, scalar) | plain
+
+
+def is_compound(value: Any, lists: bool) -> bool:
+    """Tell whether a value can hold fields of its own: an object, or a list where the policy allows none.
+
+    >>> is_compound({"ssn": 1}, True), is_compound([1], False), is_compound([1], True), is_compound([[1]], True)
+    (True, True, False, True)
+    """
+    if lists and isinstance(value, list | tuple):
+        return any(isinstance(item, list | tuple | dict) for item in value)
+    return isinstance(value, list | tuple | dict)
 
 
 def envelope_kinds() -> Kinds:

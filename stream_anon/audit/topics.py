@@ -105,7 +105,7 @@ class TopicReader:
         return self._lines.read([message.value or b"null" for message in messages], times)
 
     def _group(self, value: bytes) -> int:
-        columns = json_columns([value])
+        columns, _ = json_columns([value])
         return key_of(columns.get(f"{ENVELOPE}.group", [""])[0])
 
 
@@ -114,5 +114,5 @@ def read_raw_topic(topic: Topic, rules: Rules) -> Original:
     original = Original(rules)
     for messages in topic.to_the_end():
         times = np.array([message.timestamp for message in messages], dtype=np.int64)
-        original.add(json_columns([message.value for message in messages]), len(messages), times)
+        original.add(json_columns([message.value for message in messages])[0], len(messages), times)
     return original.finish()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from dataclasses import dataclass, field
 from typing import Any
 
 from stream_anon.audit.scales import Scale, text
 from stream_anon.audit.trees import TreeScale
 
-UNKNOWN_CODE = 0
-"""The code of a value that its hierarchy does not know."""
+UNKNOWN_CODE, MISSING_CODE = 0, 1
+"""The codes of a value that its hierarchy does not know, and of one that is not there."""
+
+MISSING_VALUES = ("n/a", "na", "nan", "null", "missing", "?")
+"""Words that stand for nothing unless the policy lists others."""
 
 _CACHED = 1_000_000
 
@@ -29,6 +33,33 @@ class _Codes(dict[Any, int]):
         return code
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Which differences between two texts do not count, and which words stand for nothing."""
+
+    ignored: frozenset[str]
+    missing: tuple[str, ...] = ()
+
+    def plain(self, value: str) -> str:
+        """Return the text without the differences that do not count.
+
+        >>> Comparison(frozenset({"case", "space", "unicode"})).plain(" \uff28iv\u200b ")
+        'hiv'
+        """
+        if "unicode" in self.ignored:
+            value = unicodedata.normalize("NFKC", value)
+            value = "".join(letter for letter in value if unicodedata.category(letter) != "Cf")
+        if "case" in self.ignored:
+            value = unicodedata.normalize("NFKC", value.casefold()) if not value.isascii() else value.lower()
+        return value.strip() if "space" in self.ignored else value
+
+    def is_missing(self, value: Any) -> bool:
+        """Tell whether a value stands for nothing."""
+        if value is None:
+            return True
+        return isinstance(value, str) and self.plain(value) in {"", *map(self.plain, self.missing)}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SensitiveColumn:
     """A sensitive attribute: how its values are told apart. `raised`: a value may be published as an ancestor."""
@@ -38,20 +69,38 @@ class SensitiveColumn:
     numeric: bool
     raised: bool
     guard_field: str | None
+    comparison: Comparison
     codes: dict[Any, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codes", _Codes(self))
 
     def code(self, value: Any) -> int:
-        """The number of a value, `UNKNOWN_CODE` for one that must not be published."""
+        """Return the number of a value, `UNKNOWN_CODE` for one that must not be published."""
         if self.scale is None:
-            return hash((self.name, _number(value) if self.numeric else text(value))) or 1
+            if self.comparison.is_missing(value):
+                return MISSING_CODE
+            return hash((self.name, _number(value) if self.numeric else self.comparison.plain(text(value)))) or 2
+        value = self.respelled(value)
+        if value is None or value == "":
+            return UNKNOWN_CODE if math.isnan(self.scale.identity(None)) else MISSING_CODE
+        return self._in_hierarchy(value)
+
+    def respelled(self, value: Any) -> Any:
+        """Return the leaf of the tree that a value is spelled like; None for a word that stands for nothing."""
+        if not isinstance(self.scale, TreeScale) or value is None or text(value) in self.scale.spans:
+            return value
+        plain = self.comparison.plain(text(value))
+        found = next((leaf for leaf in self.scale.leaves if self.comparison.plain(leaf) == plain), None)
+        return found if found is not None else None if self.comparison.is_missing(value) else value
+
+    def _in_hierarchy(self, value: Any) -> int:
+        assert self.scale is not None  # noqa: S101 - for the type checker
         place = self.scale.identity(value)
         if not math.isnan(place):
-            return hash((self.name, place)) or 1
+            return hash((self.name, place)) or 2
         if self.raised and isinstance(self.scale, TreeScale) and isinstance(value, str) and value in self.scale.spans:
-            return hash((self.name, *self.scale.span(value))) or 1
+            return hash((self.name, *self.scale.span(value))) or 2
         return UNKNOWN_CODE
 
 

@@ -64,4 +64,4 @@ def ages(
         for i, age in enumerate(values)
     ]
     ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(n)], axis=1)
-    return Encoder(schema).encode_cells(records, ref, np.zeros(n)).batch, schema
+    return Encoder(schema).encode(records, ref, np.zeros(n)).batch, schema

@@ -20,6 +20,7 @@ from stream_anon.core.privacy import (
     RecursiveL,
     TCloseness,
 )
+from stream_anon.core.privacy.base import SensitiveModel
 
 NO_BOUND, NEVER = 2.0, -1.0
 """A share that no value exceeds, and one that every value does."""
@@ -109,6 +110,8 @@ def need_of(rows: Batch, models: tuple[PrivacyModel, ...]) -> tuple[Need, list[P
 
 
 def _rule(model: PrivacyModel) -> _Rule | None:
+    if isinstance(model, SensitiveModel) and model.missing is not None:
+        return None  # loops would count what is not there as one more value
     match model:
         case DistinctL():
             return _Rule(model.column, least=model.l)

@@ -47,6 +47,9 @@ REQUIRES: dict[str, type[PrivacyModel]] = {
 }
 """The model that an algorithm is made for, exactly one of it."""
 
+BY_VALUE = frozenset({"l-clustering", "lc-clustering"})
+"""Algorithms that choose rows by their sensitive values."""
+
 SETS = frozenset({"l-clustering", "l-incognito"})
 """Algorithms that can publish sets of values."""
 
@@ -68,6 +71,11 @@ def check(name: str, schema: Schema) -> None:
             f"{name} is made for one {WORDS[wanted]} model, and the policy has "
             f"{'none' if not any(isinstance(model, wanted) for model in models) else 'several'}; "
             f"these can: {', '.join(able)}"
+        )
+    if name in BY_VALUE and (absent := [c.name for c in schema.sensitive if c.missing is not None]):
+        raise Unsupported(
+            f"{name} groups rows by their sensitive values, and {', '.join(absent)} may have none (missing: leaf); "
+            "say missing: reject, or take another algorithm"
         )
     sets = sets_of(schema)
     if sets and name not in SETS:

@@ -18,13 +18,15 @@ from ruamel.yaml.error import YAMLError
 
 from stream_anon.batch import ALGORITHMS
 from stream_anon.cli import output
+from stream_anon.cli.options import MaxRejected, MaxSuppressed, QuoteFormulas
 from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready
-from stream_anon.cli.results import audit_of, result_of, whole
+from stream_anon.cli.results import audit_of, lines_in_words, result_of, whole
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.sheets import new_file, refuse_to_overwrite, sheet_for
 from stream_anon.io.tables import kind_of, read_parts
+from stream_anon.observe.limits import Limits
 from stream_anon.report import page_of, render
 from stream_anon.report.parts import Tile
 from stream_anon.runtime.anonymize import Anonymization
@@ -53,6 +55,9 @@ def anonymize(
     dead_letters: Annotated[
         Path | None, typer.Option("--dead-letters", help="Append what is told of rejected rows to this file.")
     ] = None,
+    quote_formulas: QuoteFormulas = True,
+    max_rejected: MaxRejected = None,
+    max_suppressed: MaxSuppressed = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write a page (HTML) about the result.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to long work.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file if it is there.")] = False,
@@ -74,7 +79,8 @@ def anonymize(
         kind_of(path)
     for path in (out, *([report] if report else [])):
         refuse_to_overwrite(path, force)
-    run = Anonymization(schema, algorithm, options_of(settings or []), seed)
+    limits = Limits.of(schema.policy, max_rejected, max_suppressed)
+    run = Anonymization(schema, algorithm, options_of(settings or []), seed, limits)
     begin, cpu = time.monotonic(), time.process_time()
     with bars(quiet=as_json) as bar:
         with opened(dead_letters) as file:
@@ -84,7 +90,7 @@ def anonymize(
         bar.total = len(run.rows or ())
         run.divide(bar(f"grouping ({algorithm})"))
         with new_file(out, force) as raw:
-            run.write(sheet_for(out, raw), bar("writing"))
+            run.write(sheet_for(out, raw, quote_formulas), bar("writing"))
     measured = {
         "seconds": round(time.monotonic() - begin, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),
@@ -185,6 +191,8 @@ def _lines(found: dict[str, Any], data: Path, out: Path, policy: str) -> Iterato
         f"{found['rows']:,} rows in: {found['published']:,} published in {found['classes']:,} classes, "
         f"{found['suppressed']:,} suppressed, {rejected:,} rejected" + (f" ({codes})" if codes else "")
     )
+    if lines := lines_in_words(found.get("lines")):
+        yield lines
     if found["published"]:
         losses = ", ".join(f"{name} {loss:.3f}" for name, loss in found["loss_per_attribute"].items())
         yield f"information lost: {found['loss']:.4f}{whole(found['suppressed'])} ({losses})"

@@ -10,7 +10,8 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
-from stream_anon.cli.sample import read_sample
+from stream_anon.cli.sample import letters, read_sample, rejections_of
+from stream_anon.core.decode import Rejection
 from stream_anon.core.lint import warnings
 from stream_anon.errors import Diagnostic, PolicyError, Severity
 
@@ -36,18 +37,23 @@ def check(
         stream-anon check policy.yaml --data sample.jsonl --strict
     """
     name = str(policy)
+    rejected: list[Rejection] = []
     try:
         loaded, compiled = prepare(policy)
         name = f"policy {loaded.policy.name}"
-        rows = read_sample(data) if data else None
-        found = loaded.diagnostics(warnings(loaded, compiled, rows))
+        sample = read_sample(data) if data else None
+        found = loaded.diagnostics(warnings(loaded, compiled, sample.rows if sample else None))
+        if sample is not None and data is not None:
+            rejected, count = rejections_of(data, compiled)
+            found += sample.findings(rejected, count)
     except PolicyError as error:
         found = list(error.diagnostics)
     if strict:
         found = [replace(diagnostic, severity=Severity.ERROR) for diagnostic in found]
     ok = all(diagnostic.severity is Severity.WARNING for diagnostic in found)
     if as_json:
-        output.print_json({"policy": str(policy), "ok": ok, "diagnostics": output.as_data(found)})
+        told = {"policy": str(policy), "ok": ok, "diagnostics": output.as_data(found)}
+        output.print_json(told | ({"rejections": letters(rejected)} if data else {}))
     else:
         output.show(found)
         output.say(_closing(name, policy, data, found), style="bold green" if ok else "bold red")

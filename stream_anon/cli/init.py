@@ -42,7 +42,8 @@ def init(
     """
     text = kind_of(data) == "csv"
     refuse_to_overwrite(out, force)
-    rows = list(read_sample(data, limit))
+    sample = read_sample(data, limit)
+    rows = sample.rows
     columns = columns_of(rows, text)
     _refuse_what_is_no_table(data, columns, text)
     _refuse_names_inside_others(data, [column.name for column in columns])
@@ -53,11 +54,17 @@ def init(
     files = _write(proposals, policy_text(proposals, policy_name(data.stem), data.name, counted), out, force)
     prepare(out)
     asked = sum(bool(proposal.decide) for proposal in proposals)
+    left_out = [{"line": bad.index, "code": str(bad.code)} for bad in sample.unread]
     if as_json:
-        output.print_json(_as_data(proposals) | {"policy": str(out), "files": [str(file) for file in files]})
+        told = {"policy": str(out), "files": [str(file) for file in files], "left_out": left_out}
+        output.print_json(_as_data(proposals) | told)
         return
     console = output.talk()
     console.print(_table(proposals))
+    if left_out:
+        first = ", ".join(f"line {bad['line']} ({bad['code']})" for bad in left_out[:5])
+        more = ", ..." if len(left_out) > 5 else ""
+        console.print(Text(f"{len(left_out):,} lines are no records and were left out: {first}{more}", style="yellow"))
     subject = subject_of(proposals)
     console.print(f"k counts {'records' if subject is None else f'different values of {subject.name}'}: see DECIDE")
     console.print(f"wrote {', '.join(map(str, [out, *files]))} from {counted}")

@@ -15,13 +15,15 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
+from stream_anon.cli.options import MaxRejected, MaxSuppressed
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
-from stream_anon.cli.results import whole
+from stream_anon.cli.results import lines_in_words, whole
 from stream_anon.core.decode import Reject, Rejection
-from stream_anon.errors import StreamAnonError
+from stream_anon.errors import StreamAnonError, TooMuchLost
 from stream_anon.io.csv_lines import CsvLines
 from stream_anon.io.lines import LINE_LIMIT, Lines
+from stream_anon.observe.limits import Limits
 from stream_anon.runtime.pipe import Pipe
 from stream_anon.runtime.pipeline import Pipeline
 
@@ -82,6 +84,8 @@ def pipe(
     max_line: Annotated[
         int, typer.Option("--max-line", min=2, help="Longer lines, in bytes, are rejected.")
     ] = LINE_LIMIT,
+    max_rejected: MaxRejected = None,
+    max_suppressed: MaxSuppressed = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell of rejected lines and failures only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Tell everything on stderr as JSON lines.")] = False,
 ) -> None:
@@ -106,9 +110,10 @@ def pipe(
     if talks and not schema.keys.stable:
         output.say("the policy has no secret: group ids will differ from run to run")
     with opened(dead_letters) as file:
-        lines = Lines(sys.stdin.fileno(), max_line)
+        lines = Lines(sys.stdin.fileno(), max_line, keep_blank=from_csv)
         source = CsvLines(lines) if from_csv else lines
-        run = Pipe(schema, source, sys.stdout.buffer, DeadLetters(file, as_json), time.monotonic)
+        limits = Limits.of(schema.policy, max_rejected, max_suppressed)
+        run = Pipe(schema, source, sys.stdout.buffer, DeadLetters(file, as_json), time.monotonic, limits)
         make_ready(schema.policy, quiet=not talks)
         if talks and sys.stdin.isatty():
             output.say(f"reading {'CSV' if from_csv else 'JSON lines'} from the terminal; Ctrl-D ends")
@@ -120,6 +125,8 @@ def pipe(
     elif not quiet:
         for line in _summary(run.pipeline, loaded.source.file, dead_letters):
             output.say(line)
+    if run.broken is not None:
+        raise TooMuchLost(run.broken)
     interrupt.leave()
 
 
@@ -168,6 +175,8 @@ def _summary(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> Iter
         f"{_count(tally.consumed, 'record')} in: {tally.published:,} published in {groups}, "
         f"{tally.suppressed:,} suppressed, {tally.rejected.total():,} rejected" + (f" ({codes})" if codes else "")
     )
+    if tally.lines is not None:
+        yield lines_in_words(tally.lines)
     if tally.published:
         bound = "" if pipeline.bound is None else f", bound {pipeline.bound:g} s"
         losses = ", ".join(f"{name} {loss:.3f}" for name, loss in tally.losses.items())

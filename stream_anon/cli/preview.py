@@ -19,6 +19,7 @@ from stream_anon.cli.anonymize import bars
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import as_data, lines_of, result_of
+from stream_anon.cli.sample import letters
 from stream_anon.core.decode import Rejection
 from stream_anon.core.schema import Schema
 from stream_anon.io.sheets import new_file, refuse_to_overwrite
@@ -59,8 +60,9 @@ def preview(
     if html is not None:
         refuse_to_overwrite(html, force)
     read = Tally([], schema.requirements.k)
+    rejected: list[Rejection] = []
     with bars(quiet=as_json) as bar:
-        encoded = encode_all(up_to(limit, read_parts(data)), schema, read, unheard, bar("reading"))
+        encoded = encode_all(up_to(limit, read_parts(data)), schema, read, rejected.extend, bar("reading"))
         make_ready(schema.policy, quiet=as_json)
         trial = try_stream(schema, encoded, rate, bar("simulating"))
     trial.tally.consumed, trial.tally.rejected = read.consumed, read.rejected
@@ -73,7 +75,8 @@ def preview(
             raw.write(render(page_of(result, f"Preview of {schema.policy.name}", lead, foot=f"Next: {step}")).encode())
     if as_json:
         told = [{"before": pair.before, "after": pair.after} for pair in shown]
-        output.print_json(as_data(result) | {"rate": rate, "rows": told, "next": step})
+        shown_of = {"rate": rate, "rows": told, "rejections": letters(rejected), "next": step}
+        output.print_json(as_data(result) | shown_of)
         return
     console = output.talk()
     if shown:

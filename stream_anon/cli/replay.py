@@ -13,15 +13,17 @@ import typer
 from stream_anon.batch import ALGORITHMS
 from stream_anon.cli import output
 from stream_anon.cli.anonymize import Bars, agree, bars, options_of
+from stream_anon.cli.options import MaxRejected, MaxSuppressed, QuoteFormulas
 from stream_anon.cli.pipe import DeadLetters
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready, make_ready
 from stream_anon.cli.replay_ends import Recording, recording, target, topic_in
-from stream_anon.cli.results import audit_of, whole
+from stream_anon.cli.results import audit_of, lines_in_words, whole
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.resume import resumed_file
 from stream_anon.io.sheets import Sheet
+from stream_anon.observe.limits import Limits
 from stream_anon.runtime.anonymize import Anonymization
 from stream_anon.runtime.recording import Instants, Replay, own_times
 
@@ -66,6 +68,9 @@ def replay(
     dead_letters: Annotated[
         Path | None, typer.Option("--dead-letters", help="Write what is told of rejected rows to this file.")
     ] = None,
+    quote_formulas: QuoteFormulas = True,
+    max_rejected: MaxRejected = None,
+    max_suppressed: MaxSuppressed = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to long work.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
@@ -85,9 +90,13 @@ def replay(
     _, schema = prepare(policy)
     _check(schema, data, time_field, rate, algorithm, bool(since or until))
     options = options_of(settings or [])
+    limits = Limits.of(schema.policy, max_rejected, max_suppressed)
     facts: dict[str, Any] = {"policy": schema.fingerprint, "algorithm": algorithm, "options": options, "seed": seed}
     facts |= {"time": time_field, "rate": rate}
-    with recording(data, schema, since or (), until or ()) as source, target(out, schema, facts | source.facts) as goal:
+    with (
+        recording(data, schema, since or (), until or ()) as source,
+        target(out, schema, facts | source.facts, quote_formulas) as goal,
+    ):
         if goal.done:
             output.say(f"{out}: is complete already; nothing was written")
             return
@@ -96,11 +105,11 @@ def replay(
             if algorithm is None:
                 instants = own_times if topic_in(data) is not None else Instants(time_field, rate)
                 make_ready(schema.policy)
-                run = Replay(schema, instants, time_field, goal.sheet)
+                run = Replay(schema, instants, time_field, goal.sheet, limits)
                 run.run(source.parts(), letters, bar("replaying"))
                 found: dict[str, Any] = run.pipeline.tally.summary()
             else:
-                batch = Anonymization(schema, algorithm, options, seed)
+                batch = Anonymization(schema, algorithm, options, seed, limits)
                 found = _divide(batch, source, letters, goal.sheet, bar, yes)
     _tell(found, data, out, policy, algorithm, as_json)
 
@@ -126,6 +135,8 @@ def _tell(found: dict[str, Any], data: str, out: str, policy: Path, algorithm: s
         f"{seen:,} records in: {found['published']:,} published, {found['suppressed']:,} suppressed, "
         f"{rejected:,} rejected; information lost: {found['loss']:.4f}{whole(found['suppressed'])}"
     )
+    if lines := lines_in_words(found.get("lines")):
+        output.say(lines)
     if algorithm is None:
         output.say(f"delay: {found['delay_mean']:.2f} s on average, {found['delay_max']:.2f} s at most")
     output.say(f"next: {audit_of(out, policy, data)}")

@@ -105,12 +105,14 @@ class Target(Protocol):
         ...
 
 
-def target(text: str, schema: Schema, facts: Mapping[str, Any]) -> AbstractContextManager[Target]:
+def target(
+    text: str, schema: Schema, facts: Mapping[str, Any], quote_formulas: bool = True
+) -> AbstractContextManager[Target]:
     """What `text` names, to be written; `facts` tell one run from another."""
     topic = topic_in(text)
     if topic is not None:
         return _topic_target(topic, schema, facts)
-    return _file_target(Path(text), facts)
+    return _file_target(Path(text), facts, quote_formulas)
 
 
 @dataclass
@@ -136,7 +138,7 @@ class FileTarget:
 
 
 @contextmanager
-def _file_target(path: Path, facts: Mapping[str, Any]) -> Iterator[Target]:
+def _file_target(path: Path, facts: Mapping[str, Any], quote_formulas: bool) -> Iterator[Target]:
     if kind_of(path) == "parquet":
         raise TableError(f"{path}: a Parquet file cannot be continued; write .jsonl or .csv, or use anonymize")
     refuse_to_overwrite(path)
@@ -151,7 +153,7 @@ def _file_target(path: Path, facts: Mapping[str, Any]) -> Iterator[Target]:
             if kept is None and "topic" in facts:
                 raise TableError(f"{path}{PARTIAL}: is there without {beside.name}; remove it to start again")
             output.say(f"{path}{PARTIAL}: {file.left:,} bytes are there; going on behind them")
-        yield FileTarget(sheet_for(path, cast(IO[bytes], file)), run, beside, kept)
+        yield FileTarget(sheet_for(path, cast(IO[bytes], file), quote_formulas), run, beside, kept)
     beside.unlink(missing_ok=True)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
+from stream_anon.core.decode import LineCount
 from stream_anon.core.group import Group
 from stream_anon.observe.tally import Delays, Tally
 from stream_anon.report import Delay, Result, Risk
@@ -101,6 +102,22 @@ def lines_of(result: Result) -> Iterator[Text]:
 def whole(suppressed: int) -> str:
     """What a loss over all records says of those that were not published."""
     return ", suppressed records counted as lost whole" if suppressed else ""
+
+
+def lines_in_words(lines: LineCount | dict[str, int] | None) -> str:
+    """Tell where the physical lines of an input went, so that anybody can add them up.
+
+    >>> lines_in_words(LineCount(read=12, header=1, blank=1, continued=2))
+    '12 lines: 1 of the header, 1 blank, 8 records, 2 more lines of records that go over several'
+    """
+    if lines is None:
+        return ""
+    count = LineCount(**lines) if isinstance(lines, dict) else lines
+    parts = [f"{count.header:,} of the header"] if count.header else []
+    parts += [f"{count.blank:,} blank"] if count.blank else []
+    parts.append(f"{count.records():,} records")
+    parts += [f"{count.continued:,} more lines of records that go over several"] if count.continued else []
+    return f"{count.read:,} lines: {', '.join(parts)}"
 
 
 def audit_of(out: Path | str, policy: Path | str, data: Path | str) -> str:

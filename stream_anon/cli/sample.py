@@ -1,52 +1,97 @@
-"""The first rows of a table as a sample, one at a time; an error names the line, never what is in it."""
+"""The first records of a table as a sample, read as every run reads them: what is no record is told by its line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from stream_anon.errors import StreamAnonError
-from stream_anon.io.tables import KINDS, flat, read_parts
+from stream_anon.core.decode import Decoder, Payload, Reject, Rejection
+from stream_anon.core.schema import Schema
+from stream_anon.errors import Diagnostic, Severity
+from stream_anon.io.tables import flat, read_parts
+from stream_anon.observe.tally import Tally
+from stream_anon.runtime.trial import encode_all
 
 LIMIT = 10_000
 """Rows. Enough to meet rare values, few enough to answer within a second or two."""
 
+TOLD = 20
+"""Rejections that are told one by one."""
+
 Row = Mapping[str, Any]
+_MEANINGS = {
+    Reject.CELL_COUNT: "has more or fewer cells than the header",
+    Reject.NOT_CSV: "breaks the rules of CSV: an open quote, or text behind a closing one",
+    Reject.NOT_UTF8: "is not UTF-8",
+    Reject.NOT_JSON: "is not JSON",
+    Reject.NOT_OBJECT: "is not a JSON object",
+    Reject.TOO_LARGE: "is longer than a record may be",
+    Reject.REGISTRY_FRAMING: "is not JSON; it looks like schema-registry framing",
+}
 
 
-class SampleError(StreamAnonError):
-    """The data sample cannot be read. The policy may still be good."""
+@dataclass
+class Sample:
+    """Records that can be read, fields by dotted path, absent and empty ones left out; and lines that are none."""
+
+    file: Path
+    rows: list[Row] = field(default_factory=list)
+    unread: list[Rejection] = field(default_factory=list)
+
+    def findings(self, rejections: list[Rejection], count: int) -> list[Diagnostic]:
+        """Tell once per kind how many lines are no records under any policy, and where the first of them is."""
+        kinds: dict[Reject, list[int]] = {}
+        for rejection in rejections:
+            if rejection.code in _MEANINGS:
+                kinds.setdefault(rejection.code, []).append(rejection.index)
+        return [
+            Diagnostic(
+                str(code),
+                f"this record {_MEANINGS[code]}; {len(lines):,} of {count:,} in the sample would be rejected for it",
+                str(self.file),
+                lines[0],
+                severity=Severity.WARNING,
+            )
+            for code, lines in kinds.items()
+        ]
 
 
-def read_sample(path: Path, limit: int = LIMIT) -> Iterator[Row]:
-    """The first rows; fields of nested records are named by their dotted path, absent and empty ones are left out."""
-    json = KINDS.get(path.suffix.lower(), "json") == "json"
-    return islice(_lines_of_json(path) if json else _lines_of_table(path), limit)
+def read_sample(path: Path, limit: int = LIMIT) -> Sample:
+    """Read the first records of a table."""
+    sample = Sample(path)
+    decoder = Decoder({})
+    for part in read_parts(path, limit, otherwise="json"):
+        for number, payload in zip(part.numbers.tolist(), part.payloads, strict=True):
+            refused = decoder.decode(payload)
+            if isinstance(refused, tuple):
+                sample.unread.append(Rejection(number, refused[0]))
+            else:
+                sample.rows.append(_row(payload))
+        if part.first + len(part) > limit:
+            break
+    return sample
 
 
-def _lines_of_table(path: Path) -> Iterator[Row]:
-    for part in read_parts(path):
-        for cells in part.cells:
-            yield {name: cell for name, cell in cells.items() if cell not in ("", None)}
+def rejections_of(path: Path, schema: Schema, limit: int = LIMIT) -> tuple[list[Rejection], int]:
+    """Encode the first records under a policy; return what a run would reject, and how many records were tried."""
+    found: list[Rejection] = []
+    tally = Tally([], 1)
+    parts = read_parts(path, limit, otherwise="json")
+    encode_all([next(parts)], schema, tally, found.extend, lambda share: None)
+    return found, tally.consumed
 
 
-def _lines_of_json(path: Path) -> Iterator[Row]:
-    decode = msgspec.json.Decoder(dict[str, Any]).decode
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield _decoded(decode, line.removeprefix(b"\xef\xbb\xbf"), f"{path}:{number}")
-    except OSError as error:
-        raise SampleError(f"{path}: cannot be read: {error.strerror}") from None
+def letters(rejections: Sequence[Rejection]) -> list[dict[str, Any]]:
+    """Tell the first rejections as dead letters do: line, code and column, never a value."""
+    return [{"line": r.index, "code": str(r.code), "column": r.column} for r in rejections[:TOLD]]
 
 
-def _decoded(decode: Callable[[bytes], dict[str, Any]], line: bytes, place: str) -> dict[str, Any]:
-    try:
-        return flat(decode(line))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise SampleError(f"{place}: this line is not a JSON object") from None
+def _row(payload: Payload) -> Row:
+    if isinstance(payload, dict):
+        return {name: cell for name, cell in payload.items() if cell not in ("", None)}
+    assert isinstance(payload, bytes)  # noqa: S101 - anything else was refused
+    return flat(msgspec.json.decode(payload))

@@ -32,6 +32,10 @@ class Reject(StrEnum):
     TOO_LARGE = "too_large"
     NOT_JSON = "not_json"
     NOT_OBJECT = "not_object"
+    REGISTRY_FRAMING = "registry_framing"
+    NOT_UTF8 = "not_utf8"
+    NOT_CSV = "not_csv"
+    CELL_COUNT = "cell_count"
     WRONG_TYPE = "wrong_type"
     MISSING = "missing"
     UNKNOWN = "unknown"
@@ -54,6 +58,20 @@ Payload = bytes | dict[str, Any] | Reject | None
 """A record as it came: bytes of JSON, cells of a table, None for a tombstone, or why it was refused unread."""
 
 
+@dataclass(slots=True)
+class LineCount:
+    """Where the physical lines of an input went: `read = header + blank + continued + one line per record`."""
+
+    read: int = 0
+    header: int = 0
+    blank: int = 0
+    continued: int = 0
+
+    def records(self) -> int:
+        """How many records the lines make up, published or not."""
+        return self.read - self.header - self.blank - self.continued
+
+
 class Decoder:
     """Reads the declared fields, nested ones by dotted path. A field that is absent or null reads as None.
 
@@ -72,23 +90,27 @@ class Decoder:
         self.getters: dict[str, Getter] = {name: _getter(self._struct, name.split(".")) for name in types}
 
     def decode(self, payload: Payload) -> Any:
-        """The row of one JSON record, or why there is none: a (code, column) pair."""
+        """Return the row of one record, or why there is none: a (code, column) pair."""
+        if isinstance(payload, dict):
+            return self.convert(payload)
+        if not isinstance(payload, bytes):
+            return payload or Reject.TOMBSTONE, ""
         try:
-            return self._json.decode(payload)  # type: ignore[arg-type]
-        except TypeError:  # no bytes: cells of a table, nothing, or refused before it was read
-            return self.convert(payload) if isinstance(payload, dict) else (payload or Reject.TOMBSTONE, "")
+            return self._json.decode(payload)
         except msgspec.ValidationError as error:
-            return self._refusal(error)
+            return self._refusal(error) if _is_json(payload) else (Reject.NOT_JSON, "")
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            return Reject.NOT_JSON, ""
+            return Reject.REGISTRY_FRAMING if payload.startswith(b"\x00") else Reject.NOT_JSON, ""
 
     def decode_all(self, payloads: Iterable[Payload]) -> list[Any]:
-        """Rows and reasons of many records; one by one only if some of them cannot be read."""
+        """Return rows and reasons of many records; one by one only if some of them cannot be read."""
         payloads, decode = list(payloads), self._json.decode
-        try:
-            return [decode(payload) for payload in payloads]  # type: ignore[arg-type]
-        except (TypeError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            return [self.decode(payload) for payload in payloads]
+        if set(map(type, payloads)) == {bytes}:
+            try:
+                return [decode(payload) for payload in payloads]  # type: ignore[arg-type]
+            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                pass
+        return [self.decode(payload) for payload in payloads]
 
     def convert(self, cells: Mapping[str, Any]) -> Any:
         """The row of one line of a table, whose cells are text: numbers are read from it, an empty cell is missing."""
@@ -112,6 +134,17 @@ class Decoder:
         path = match["path"]
         declared = path in self._names or any(name.startswith(path + ".") for name in self._names)
         return Reject.WRONG_TYPE, path if declared else ""
+
+
+def _is_json(payload: bytes) -> bool:
+    """Tell whether all of a payload is JSON, of which a decoder saw no more than the first wrong value."""
+    try:
+        msgspec.json.decode(payload)
+    except (msgspec.ValidationError, RecursionError):  # a number too large, or deeper than can be read
+        return True
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def _struct(fields: Iterable[tuple[list[str], Any]]) -> type[msgspec.Struct]:

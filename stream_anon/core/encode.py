@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,10 @@ from stream_anon.core.keys import hash_subjects
 from stream_anon.core.schema import Schema, SensitiveColumn
 
 _REJECT = {int(Trouble.MISSING): Reject.MISSING, int(Trouble.UNKNOWN): Reject.UNKNOWN}
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+"""What may be published as it came. Anything else could carry fields that nobody declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,8 @@ class Encoder:
         self._guards: dict[tuple[int, int, str], int] = {}
 
     def encode(self, payloads: Sequence[Payload], ref: Ints, arrived: Floats) -> Encoded:
-        """Encode JSON records."""
+        """Encode records: bytes of JSON, or cells of a table."""
         return self._slice(self._decoder.decode_all(payloads), ref, arrived)
-
-    def encode_cells(self, rows: Sequence[Mapping[str, Any]], ref: Ints, arrived: Floats) -> Encoded:
-        """Encode lines of a table."""
-        return self._slice([self._decoder.convert(cells) for cells in rows], ref, arrived)
 
     def _slice(self, rows: list[Any], ref: Ints, arrived: Floats) -> Encoded:
         count = len(rows)
@@ -80,8 +80,11 @@ class Encoder:
         psf = np.zeros(sensitive.shape, dtype=np.int64)
         published = [column(name) for name in schema.published]
         values = np.empty((n, len(published)), dtype=object)
-        for p, own in enumerate(published):
+        for p, (name, own) in enumerate(zip(schema.published, published, strict=True)):
             values[:, p] = np.fromiter(own, object, n)
+            if not _SCALARS.issuperset(map(type, own)):
+                for i in _compound(own, name in schema.lists):
+                    refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject.WRONG_TYPE, name))
         for s, secret in enumerate(schema.sensitive):
             sensitive[:, s], trouble = secret.encode(published[s])
             refuse(secret.name, trouble)
@@ -95,7 +98,7 @@ class Encoder:
         if schema.subject is None:
             subject = identities(ref)
         else:
-            subject, nameless = hash_subjects(column(schema.subject))
+            subject, nameless = hash_subjects(column(schema.subject), schema.naming)
             refuse(schema.subject, nameless * int(Trouble.MISSING))
         serial = np.full(n, UNNUMBERED, dtype=np.int64)
         batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, serial, values)
@@ -129,6 +132,16 @@ class Encoder:
                 self._guards[key] = node
             target[i, s] = node
         return bad
+
+
+def _compound(values: Sequence[Any], lists: bool) -> list[int]:
+    """Return the places of values that are neither scalars nor, where the policy allows them, lists of scalars."""
+    return [
+        i
+        for i, value in enumerate(values)
+        if type(value) not in _SCALARS
+        and not (lists and isinstance(value, list) and _SCALARS.issuperset(map(type, value)))
+    ]
 
 
 def _read_psf(

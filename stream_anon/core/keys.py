@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import unicodedata
 from collections.abc import Iterable, Sequence
 from operator import not_
 from typing import Any
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from stream_anon.core.hierarchy.base import Ints
 from stream_anon.core.hierarchy.tree import text_of
+from stream_anon.core.spelling import Spelling
 
 MEMO_LIMIT = 65_536
 """How many hashes of sensitive values are remembered; a bound, so that a field of free text cannot fill the memory."""
@@ -46,43 +46,39 @@ def keyed(key: bytes, data: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(data, key=key, digest_size=8).digest(), "little", signed=True)
 
 
-def hash_subjects(values: Iterable[Any]) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Who a row is about, as a number that means nothing to another process, and which rows name nobody.
+def hash_subjects(values: Iterable[Any], spelling: Spelling) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Return who each row is about, as a number that means nothing to another process, and which rows name nobody.
 
-    An identifier is known by its text, without space around it and in Unicode's composed form: 7 and "7" are one
-    person, and so are two spellings of an accent. Nothing is remembered. Two people of one number, one chance in 2^64,
-    would count as one.
+    An identifier is known by its text, compared as `spelling` says: 7 and "7" are one person, and by default so are
+    "P1" and " p1". Nothing is remembered. Two people of one number, one chance in 2^64, would count as one.
     """
-    names = [value.strip() if type(value) is str and value.isascii() else _name(value) or "" for value in values]
+    names = [spelling(value) or "" for value in values]
     people = np.fromiter(map(hash, names), np.int64, len(names))
     return people, np.fromiter(map(not_, names), np.bool_, len(names))
 
 
-def _name(value: Any) -> str | None:
-    """The text by which a value is known, as in a tree or a policy's tables: 1, 1.0, "1" and " 1 " are one value."""
-    if value is None:
-        return value
-    if isinstance(value, str):
-        return unicodedata.normalize("NFC", value).strip()
-    return text_of(int(value) if isinstance(value, float) and value.is_integer() else value)
-
-
 class ValueHash:
-    """Codes for sensitive values that have no hierarchy: equal texts, equal codes."""
+    """Codes for sensitive values that have no hierarchy: texts that count as one value have one code."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, spelling: Spelling) -> None:
         self._key = key
-        self._memo: dict[str | None, int] = {}
+        self._spelling = spelling
+        self._memo: dict[Any, int] = {}
+        self.missing = keyed(key, msgspec.json.encode(None))
 
     def __call__(self, values: Sequence[Any]) -> Ints:
-        """One code per value."""
-        names = [value if type(value) is str else _name(value) for value in values]
+        """Return one code per value, `missing` for what means that there is none."""
         try:
-            return np.fromiter(map(self._memo.__getitem__, names), np.int64, len(names))
+            return np.fromiter(map(self._memo.__getitem__, map(_key_of, values)), np.int64, len(values))
         except KeyError:
             if len(self._memo) > MEMO_LIMIT:
                 self._memo.clear()
-            for name in names:
-                if name not in self._memo:
-                    self._memo[name] = keyed(self._key, msgspec.json.encode(name))
-            return np.fromiter(map(self._memo.__getitem__, names), np.int64, len(names))
+            for value in values:
+                if (known := _key_of(value)) not in self._memo:
+                    self._memo[known] = keyed(self._key, msgspec.json.encode(self._spelling(value)))
+            return np.fromiter(map(self._memo.__getitem__, map(_key_of, values)), np.int64, len(values))
+
+
+def _key_of(value: Any) -> Any:
+    """Tell booleans from the numbers that Python takes them for."""
+    return value if type(value) is not bool else text_of(value)

@@ -12,6 +12,7 @@ import numpy as np
 from stream_anon.core.decode import Decoder
 from stream_anon.core.hierarchy import Hierarchy, Tree, Trouble
 from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
+from stream_anon.core.spelling import Spelling, near_equal
 from stream_anon.errors import Problem, Severity
 from stream_anon.policy import LoadedPolicy, Policy
 from stream_anon.policy.privacy import AlphaK, KAnonymity, LCAnonymity, LDiversity
@@ -24,6 +25,11 @@ NEARLY_UNIQUE, ENOUGH_ROWS = 0.9, 20
 
 SECRET_OPTIONS = ("*password*", "*sasl.jaas*", "*sasl_jaas*", "*ssl.key*", "*ssl_key*", "*secret*", "*token*")
 """Kafka's names for what must not be read by whoever may read the policy."""
+
+NOTHING = frozenset(
+    {"-", "--", ".", "none", "unknown", "not known", "not recorded", "unspecified", "other", "undefined"}
+)
+"""Words that often stand for no value at all."""
 
 Row = Mapping[str, Any]
 Path = tuple[str | int, ...]
@@ -132,6 +138,9 @@ def _sample(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
         read = [decoder.convert({name: row[name]} if name in row else {}) for row in rows]
         values = [decoder.getters[name](row) for row in read if not isinstance(row, tuple)]
         yield from _column(("attributes", name), hierarchy, values, len(rows))
+    for column in schema.sensitive:
+        values = [row[column.name] for row in rows if column.name in row]
+        yield from _spellings(("attributes", column.name), column.spelling, values)
     for name, attribute in schema.policy.attributes.items():
         if attribute.role == "insensitive":
             yield from _uniqueness(("attributes", name), [row[name] for row in rows if name in row])
@@ -153,6 +162,18 @@ def _column(path: Path, hierarchy: Hierarchy, values: list[Any], count: int) -> 
     if missing:
         message = f"{missing:,} of {count:,} rows of the sample have no value"
         yield _warning(path, "value-missing", message, "say missing: leaf; otherwise such records are rejected")
+
+
+def _spellings(path: Path, spelling: Spelling, values: list[Any]) -> Iterator[Problem]:
+    texts = {text for value in values if (text := spelling(value)) is not None}
+    if count := near_equal(texts):
+        message = (
+            f"{count:,} of its {len(texts):,} values in the sample differ from another only in punctuation or accents"
+        )
+        yield _warning(path, "values-nearly-equal", message, "spell them alike, or l counts one illness twice")
+    if count := sum(text.strip().casefold() in NOTHING for text in texts):
+        message = f"{count:,} of its values in the sample may stand for nothing, and each counts towards diversity"
+        yield _warning(path, "value-like-missing", message, "list such words under missing_values")
 
 
 def _uniqueness(path: Path, values: list[Any]) -> Iterator[Problem]:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from stream_anon.core.form import Form
 from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble, build
+from stream_anon.core.hierarchy.tree import text_of
 from stream_anon.core.kernels import Prices, pack
-from stream_anon.core.keys import Keys, ValueHash
+from stream_anon.core.keys import MEMO_LIMIT, Keys, ValueHash
 from stream_anon.core.privacy import Requirements
 from stream_anon.core.privacy import build as build_models
+from stream_anon.core.spelling import EVERY_RULE, Spelling
 from stream_anon.errors import Diagnostic, PolicyError, Problem
 from stream_anon.policy import Policy
-from stream_anon.policy.attributes import QuasiIdentifier, Sensitive
+from stream_anon.policy.attributes import Identifier, Insensitive, QuasiIdentifier, Sensitive
 from stream_anon.policy.privacy import AlphaK, LCAnonymity, TCloseness
 from stream_anon.policy.rules import problems as rule_problems
 from stream_anon.policy.tables import read_alphas, read_protections, read_weights
@@ -57,7 +57,11 @@ class QuasiColumn:
 
 @dataclass(frozen=True, slots=True)
 class SensitiveColumn:
-    """A sensitive attribute; with a hierarchy its codes are leaves, without one keyed hashes."""
+    """A sensitive attribute; with a hierarchy its codes are leaves, without one keyed hashes.
+
+    Values are compared as `spelling` says. `missing` is the code of a value that is not there, None if such a record is
+    rejected: it is published, and no model counts it as a value.
+    """
 
     name: str
     type: str
@@ -65,25 +69,63 @@ class SensitiveColumn:
     guard_field: str | None
     psf_field: str | None
     missing_allowed: bool
+    spelling: Spelling
     _hash: ValueHash
+    _labels: Mapping[Any, Any]
 
     def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
-        """Codes of values, and which of them have none."""
+        """Return codes of values, and which of them have none."""
         if self.hierarchy is not None:
-            return self.hierarchy.encode(values)
-        missing = np.array([value is None for value in values], dtype=np.int64) * int(Trouble.MISSING)
-        return self._hash(values), missing if missing.any() and not self.missing_allowed else None
+            return self.hierarchy.encode([self._labels[value] for value in values] if self._labels else values)
+        codes = self._hash(values)
+        missing = (codes == self._hash.missing) * int(Trouble.MISSING)
+        return codes, missing if missing.any() and not self.missing_allowed else None
+
+    @property
+    def missing(self) -> int | None:
+        """The code of a value that is not there, None if such a record is rejected."""
+        return int(self.encode([None])[0][0]) if self.missing_allowed else None
+
+
+class Labels(dict[Any, Any]):
+    """From a value as it came to the label of the leaf it is spelled like; forgets all when there are too many.
+
+    A word for nothing becomes None, unless it is a label itself. What is spelled like no leaf stays as it is.
+    """
+
+    def __init__(self, tree: Tree, spelling: Spelling) -> None:
+        super().__init__()
+        own = tree.labels[: tree.top]
+        self._exact, self._spelling = frozenset(own), spelling
+        self._leaf = {spelling(label): label for label in own}
+        self.alike = len(own) - len(self._leaf)
+        self[None] = None  # never empty
+
+    def __missing__(self, value: Any) -> Any:
+        if len(self) > MEMO_LIMIT:
+            self.clear()
+        text: Any = text_of(value)
+        if text not in self._exact:
+            folded = self._spelling(value)
+            text = self._leaf.get(folded, None if folded is None else value)
+        self[value] = text
+        return text
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What the core knows of a policy. `published` are the columns whose values are published as they came."""
+    """What the core knows of a policy. `published` are the columns whose values are published as they came.
+
+    `lists` are those of them that may hold a list of scalars; all others hold scalars.
+    """
 
     policy: Policy
     quasi: tuple[QuasiColumn, ...]
     sensitive: tuple[SensitiveColumn, ...]
     published: tuple[str, ...]
+    lists: frozenset[str]
     subject: str | None
+    naming: Spelling
     requirements: Requirements
     keys: Keys = field(repr=False)
     prices: Prices = field(repr=False)
@@ -123,12 +165,10 @@ class Schema:
             for name, a in policy.quasi_identifiers.items()
             if (hierarchy := built[name]) is not None
         )
-        sensitive = tuple(
-            SensitiveColumn(
-                name, a.type, built.get(name), a.guarding_node, a.psf, a.missing == "leaf", ValueHash(keys.value)
-            )
-            for name, a in policy.sensitive.items()
-        )
+        sensitive = tuple(_sensitive(name, a, built.get(name), policy, keys) for name, a in policy.sensitive.items())
+        alike = [_alike(column) for column in sensitive if getattr(column._labels, "alike", 0)]
+        if alike:
+            raise PolicyError(loaded.diagnostics(alike))
         requirements, problems = build_models(policy.privacy, sensitive, tables)
         if problems:
             raise PolicyError(loaded.diagnostics(problems))
@@ -139,13 +179,47 @@ class Schema:
             quasi=quasi,
             sensitive=sensitive,
             published=policy.published_as_is,
+            lists=frozenset(name for name, a in policy.attributes.items() if isinstance(a, Insensitive) and a.list),
             subject=policy.subject,
+            naming=_naming(policy),
             requirements=requirements,
             keys=keys,
             prices=pack([column.hierarchy for column in quasi], _shares([column.weight for column in quasi])),
             form=Form(named, policy.published_as_is, f"{policy.name}@{fingerprint[:6]}"),
             fingerprint=fingerprint,
         )
+
+
+def _naming(policy: Policy) -> Spelling:
+    """Return how the texts that name people are compared."""
+    named = policy.attributes.get(policy.subject or "")
+    return Spelling(named.normalize if isinstance(named, Identifier) else EVERY_RULE, policy.missing_values)
+
+
+def _sensitive(
+    name: str, attribute: Sensitive, hierarchy: Hierarchy | None, policy: Policy, keys: Keys
+) -> SensitiveColumn:
+    spelling = Spelling(attribute.normalize, policy.missing_values)
+    return SensitiveColumn(
+        name=name,
+        type=attribute.type,
+        hierarchy=hierarchy,
+        guard_field=attribute.guarding_node,
+        psf_field=attribute.psf,
+        missing_allowed=attribute.missing == "leaf",
+        spelling=spelling,
+        _hash=ValueHash(keys.value, spelling),
+        _labels=Labels(hierarchy, spelling) if isinstance(hierarchy, Tree) else {},
+    )
+
+
+def _alike(column: SensitiveColumn) -> Problem:
+    return Problem(
+        ("attributes", column.name, "hierarchy"),
+        "leaves-alike",
+        "two leaves are one value when case, surrounding space and Unicode forms do not count",
+        "keep one of them, or say which differences count: normalize: [space, unicode]",
+    )
 
 
 def _shares(weights: Sequence[float]) -> list[float]:
@@ -174,7 +248,7 @@ def _read_tables(policy: Policy, folder: Path) -> tuple[dict[int, dict[str, Any]
 def _fingerprint(policy: Policy, hierarchies: Sequence[Hierarchy], tables: dict[int, dict[str, Any]]) -> str:
     """Changes whenever the same rows could be published differently."""
     digest = hashlib.blake2b(digest_size=16)
-    parts = policy.model_dump_json(include={"name", "subject", "attributes", "privacy"})
+    parts = policy.model_dump_json(include={"name", "subject", "attributes", "privacy", "missing_values"})
     for part in (str(OUTPUT_FORMAT), parts, *(h.signature() for h in hierarchies), repr(sorted(tables.items()))):
         digest.update(f"{len(part)}:{part}".encode())
     return digest.hexdigest()

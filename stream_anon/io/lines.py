@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 
-from stream_anon.core.decode import Payload, Reject
+from stream_anon.core.decode import LineCount, Payload, Reject
 from stream_anon.errors import StreamAnonError
 
 CHUNK = 1 << 18
@@ -22,15 +22,17 @@ class InputError(StreamAnonError):
 class Lines:
     """Reads complete lines with their numbers, from 1; a line beyond the limit is `Reject.TOO_LARGE`.
 
-    Of an overlong line no more than the limit and a chunk is ever held. Blank lines are counted and skipped, a byte
-    order mark at the very beginning is dropped, the last line needs no newline.
+    Of an overlong line no more than the limit and a chunk is ever held. Blank lines are counted and skipped unless
+    `keep_blank`, a byte order mark at the very beginning is dropped, the last line needs no newline.
     """
 
-    def __init__(self, descriptor: int, limit: int = LINE_LIMIT) -> None:
+    def __init__(self, descriptor: int, limit: int = LINE_LIMIT, keep_blank: bool = False) -> None:
         self.ended = False
+        self.count = LineCount()
+        self.limit = limit
+        self.bytes = 0  # read so far
         self._descriptor = descriptor
-        self._limit = limit
-        self._number = 0
+        self._keep_blank = keep_blank
         self._parts: list[bytes] = []  # the beginning of a line whose end has not come yet
         self._size = 0
         self._selector: selectors.BaseSelector | None = selectors.DefaultSelector()
@@ -50,6 +52,7 @@ class Lines:
             return []
         except OSError as error:
             raise InputError(f"the input cannot be read: {error.strerror}") from None
+        self.bytes += len(chunk)
         *ends, rest = chunk.split(b"\n")
         lines = [line for end in ends if (line := self._close(end)) is not None]
         if chunk:
@@ -63,20 +66,24 @@ class Lines:
     def _keep(self, part: bytes) -> None:
         """Remember the beginning of a line; of one that is too long already, only its size."""
         self._size += len(part)
-        if self._size > self._limit:
+        if self._size > self.limit:
             self._parts.clear()
         elif part:
             self._parts.append(part)
 
     def _close(self, end: bytes) -> tuple[int, Payload] | None:
-        """The line that ends here with its number, None if it is blank."""
-        self._number += 1
+        """Return the line that ends here with its number, None if it is blank and not wanted."""
+        self.count.read += 1
+        number = self.count.read
         self._keep(end)
         size, line = self._size, b"".join(self._parts)
         self._parts.clear()
         self._size = 0
-        if size > self._limit:
-            return self._number, Reject.TOO_LARGE
-        if self._number == 1:
+        if size > self.limit:
+            return number, Reject.TOO_LARGE
+        if number == 1:
             line = line.removeprefix(_BOM)
-        return (self._number, line) if line.strip() else None
+        if self._keep_blank or line.strip():
+            return number, line
+        self.count.blank += 1
+        return None

@@ -20,6 +20,7 @@ from stream_anon.core.schema import Schema
 from stream_anon.io.tables import TableError, arrow, flat, kind_of
 
 Record = Mapping[str, Any]
+_FORMULA = frozenset("=+-@\t\r")
 _TELLING = 10_000  # records that show what types the columns of a Parquet file have
 
 
@@ -61,15 +62,17 @@ def refuse_to_overwrite(path: Path, overwrite: bool = False) -> None:
         raise TableError(f"{path}: is there already; name another file, or say --force")
 
 
-def sheet(kind: str, file: IO[bytes]) -> Sheet:
-    """A writer of the kind of the file."""
-    makers: dict[str, Callable[[IO[bytes]], Sheet]] = {"csv": CsvSheet, "json": JsonSheet, "parquet": ParquetSheet}
+def sheet(kind: str, file: IO[bytes], quote_formulas: bool = True) -> Sheet:
+    """Return a writer of the kind of the file."""
+    if kind == "csv":
+        return CsvSheet(file, quote_formulas)
+    makers: dict[str, Callable[[IO[bytes]], Sheet]] = {"json": JsonSheet, "parquet": ParquetSheet}
     return makers[kind](file)
 
 
-def sheet_for(path: Path, file: IO[bytes]) -> Sheet:
-    """A writer of the kind that the name of the file says."""
-    return sheet(kind_of(path), file)
+def sheet_for(path: Path, file: IO[bytes], quote_formulas: bool = True) -> Sheet:
+    """Return a writer of the kind that the name of the file says."""
+    return sheet(kind_of(path), file, quote_formulas)
 
 
 class JsonSheet:
@@ -87,9 +90,13 @@ class JsonSheet:
 
 
 class CsvSheet:
-    """One record a line, nested fields by dotted name; an interval or a set is written as JSON: `[50, 59]`."""
+    """One record a line, nested fields by dotted name; an interval or a set is written as JSON: `[50, 59]`.
 
-    def __init__(self, file: IO[bytes]) -> None:
+    Text that a spreadsheet would run as a formula gets a `'` in front, unless `quote_formulas` is off.
+    """
+
+    def __init__(self, file: IO[bytes], quote_formulas: bool = True) -> None:
+        self._quote = quote_formulas
         self._text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         self._writer: csv.DictWriter[str] | None = None
 
@@ -99,7 +106,8 @@ class CsvSheet:
             if self._writer is None:
                 self._writer = csv.DictWriter(self._text, _columns(group), lineterminator="\n", restval="")
                 self._writer.writeheader()
-            self._writer.writerows({k: _cell(v) for k, v in flat(record).items()} for record in group.records())
+            quote = self._quote
+            self._writer.writerows({k: _cell(v, quote) for k, v in flat(record).items()} for record in group.records())
 
     def close(self) -> None:
         """The file stays open: it belongs to whoever opened it."""
@@ -117,7 +125,9 @@ def _columns(group: Group) -> list[str]:
     ]
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: Any, quote: bool) -> Any:
+    if isinstance(value, str):
+        return f"'{value}" if quote and value.lstrip("'")[:1] in _FORMULA else value
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict | bool) else value
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from io import TextIOWrapper
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from stream_anon.core.decode import Payload, Reject, Rejection
+from stream_anon.core.decode import LineCount, Payload, Rejection
 from stream_anon.core.encode import Encoded, Encoder
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.errors import StreamAnonError
-from stream_anon.io.lines import LINE_LIMIT
+from stream_anon.io.csv_lines import CsvLines
+from stream_anon.io.lines import Lines
 
 AT_ONCE = 10_000
 """Rows of a part."""
@@ -40,74 +38,63 @@ def kind_of(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some rows of a table, numbered from 1, either as bytes or as cells, and how far into the whole they reach.
+    """Some rows of a table as they came, and how far into the whole they reach.
 
-    Rows of a topic also bring where they stand, partition and offset, and their own times.
+    `first` is the place of the first row among all rows, from 1; `numbers` are the lines of the file on which rows
+    begin, or their places where there are no lines. `lines` tells where the lines went so far. Rows of a topic also
+    bring where they stand, partition and offset, and their own times.
     """
 
     first: int
-    payloads: Sequence[Payload] | None
-    cells: Sequence[Mapping[str, Any]]
+    numbers: Ints
+    payloads: Sequence[Payload]
     reached: float
+    lines: LineCount | None = None
     refs: Ints | None = None
     times: Floats | None = None
 
     def __len__(self) -> int:
-        return len(self.cells if self.payloads is None else self.payloads)
+        return len(self.payloads)
 
     def encode(self, encoder: Encoder, arrived: Floats) -> Encoded:
-        """The rows; a rejection's index is the number of its row in the table."""
-        n = len(self)
+        """Encode the rows; a rejection's index is the number of its row."""
         ref = self.refs
         if ref is None:
-            ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(self.first, self.first + n)], axis=1)
-        if self.payloads is None:
-            encoded = encoder.encode_cells(self.cells, ref, arrived)
-        else:
-            encoded = encoder.encode(self.payloads, ref, arrived)
-        moved = [Rejection(self.first + r.index, r.code, r.column) for r in encoded.rejections]
+            places = np.arange(self.first, self.first + len(self))
+            ref = np.stack([np.zeros(len(self), dtype=np.int64), places], axis=1)
+        encoded = encoder.encode(self.payloads, ref, arrived)
+        moved = [Rejection(int(self.numbers[r.index]), r.code, r.column) for r in encoded.rejections]
         return Encoded(encoded.batch, moved)
 
 
-def read_parts(path: Path, at_once: int = AT_ONCE) -> Iterator[Part]:
-    """The rows of a table, some at a time; `reached` goes from 0 to 1."""
-    kind = kind_of(path)
+def read_parts(path: Path, at_once: int = AT_ONCE, otherwise: str | None = None) -> Iterator[Part]:
+    """Read the rows of a table, some at a time; `reached` goes from 0 to 1.
+
+    `otherwise` is the kind of a file whose name does not tell it; without it such a file is refused.
+    """
+    kind = KINDS.get(path.suffix.lower(), otherwise) or kind_of(path)
     try:
-        yield from {"csv": _csv, "json": _json, "parquet": _parquet}[kind](path, at_once)
+        yield from _parquet(path, at_once) if kind == "parquet" else _lines(path, kind, at_once)
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}") from None
 
 
-def _csv(path: Path, at_once: int) -> Iterator[Part]:
-    size = max(path.stat().st_size, 1)
-    with path.open("rb") as raw, TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
-        try:
-            header = file.readline()
-            delimiter = max(",;\t", key=header.count)
-            names = next(csv.reader([header], delimiter=delimiter), [])
-            if len(set(names)) < len(names):
-                raise TableError(f"{path}: two columns have the same name")
-            lines, number = csv.reader(file, delimiter=delimiter), 1
-            while rows := list(islice(lines, at_once)):
-                cells = [dict(zip(names, row, strict=False)) for row in rows]
-                yield Part(number, None, cells, raw.tell() / size)
-                number += len(rows)
-        except (csv.Error, UnicodeDecodeError):
-            raise TableError(f"{path}: not a CSV file in UTF-8") from None
-
-
-def _json(path: Path, at_once: int) -> Iterator[Part]:
-    size, done, number = max(path.stat().st_size, 1), 0, 1
-    with path.open("rb") as file:
-        while lines := list(islice(file, at_once)):
-            done += sum(map(len, lines))
-            payloads: list[Payload] = [
-                Reject.TOO_LARGE if len(line) > LINE_LIMIT else line.removeprefix(b"\xef\xbb\xbf")
-                for line in lines
-                if line.strip()
-            ]
-            yield Part(number, payloads, (), done / size)
-            number += len(payloads)
+def _lines(path: Path, kind: str, at_once: int) -> Iterator[Part]:
+    """Read the records of a text file as `pipe` reads them, so that both reject the same lines."""
+    size, first = max(path.stat().st_size, 1), 1
+    with path.open("rb", buffering=0) as file:
+        lines = Lines(file.fileno(), keep_blank=kind == "csv")
+        source: Lines | CsvLines = CsvLines(lines, str(path)) if kind == "csv" else lines
+        waiting: list[tuple[int, Payload]] = []
+        while not source.ended:
+            waiting += source.read(None)
+            while len(waiting) >= at_once or (source.ended and waiting):
+                part, waiting = waiting[:at_once], waiting[at_once:]
+                numbers = np.array([number for number, _ in part], dtype=np.int64)
+                payloads = [payload for _, payload in part]
+                yield Part(first, numbers, payloads, min(lines.bytes / size, 1.0), source.count)
+                first += len(part)
+        yield Part(first, np.empty(0, dtype=np.int64), [], 1.0, source.count)
 
 
 def _parquet(path: Path, at_once: int) -> Iterator[Part]:
@@ -118,7 +105,8 @@ def _parquet(path: Path, at_once: int) -> Iterator[Part]:
             total, number = max(file.metadata.num_rows, 1), 1
             for part in file.iter_batches(batch_size=at_once):
                 cells = [{name: _as_json(cell) for name, cell in flat(row).items()} for row in part.to_pylist()]
-                yield Part(number, None, cells, (number - 1 + len(cells)) / total)
+                numbers = np.arange(number, number + len(cells))
+                yield Part(number, numbers, cells, (number - 1 + len(cells)) / total)
                 number += len(cells)
         except arrow().ArrowInvalid:
             raise TableError(f"{path}: not a Parquet file") from None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from stream_anon.core.decode import Rejection
+from stream_anon.core.decode import LineCount, Rejection
 from stream_anon.core.group import Group
 from stream_anon.core.hierarchy import Floats, Ints
 
@@ -72,6 +73,7 @@ class Tally:
         self.consumed = 0
         self.published = 0
         self.suppressed = 0
+        self.lines: LineCount | None = None
         self.rejected: Counter[str] = Counter()
         self.groups: Counter[str] = Counter()
         self.smallest = 0
@@ -118,6 +120,7 @@ class Tally:
             "published": self.published,
             "suppressed": self.suppressed,
             "rejected": dict(self.rejected),
+            **({} if self.lines is None else {"lines": asdict(self.lines)}),
             "groups": dict(self.groups),
             "smallest_group_people": self.smallest,
             "required_people": self.k,

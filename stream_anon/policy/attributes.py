@@ -13,10 +13,19 @@ Type = Literal["category", "integer", "number", "timestamp"]
 Absent = Literal["reject", "leaf"]
 
 
+Differences = list[Literal["case", "space", "unicode"]]
+EVERY_DIFFERENCE: Differences = ["case", "space", "unicode"]
+
+
 class Identifier(Settings):
-    """Names a person. Never published; kept only as a hash, with a new key in each process, if it is the `subject`."""
+    """Names a person. Never published; kept only as a hash, with a new key in each process, if it is the `subject`.
+
+    `normalize` says which differences between two texts do not make two people: `case`, surrounding `space`, forms of
+    `unicode` (compatible and invisible characters). All three by default.
+    """
 
     role: Literal["identifier"]
+    normalize: Differences = EVERY_DIFFERENCE
 
 
 class QuasiIdentifier(Settings):
@@ -38,7 +47,8 @@ class Sensitive(Settings):
     """What must not become known of a person: published as it is, in a group where it could be anyone's.
 
     `guarding_node` and `psf` name the fields of the record in which the person says what to protect; such fields are
-    read, obeyed and never published.
+    read, obeyed and never published. `normalize` says which differences between two texts do not make two values:
+    `case`, surrounding `space`, forms of `unicode`. A missing value (`missing: leaf`) never counts towards diversity.
     """
 
     role: Literal["sensitive"]
@@ -46,14 +56,20 @@ class Sensitive(Settings):
     hierarchy: HierarchySettings | None = None
     guarding_node: str | None = None
     psf: str | None = None
+    normalize: Differences = EVERY_DIFFERENCE
     missing: Absent = "reject"
     unknown: Absent = "reject"
 
 
 class Insensitive(Settings):
-    """Tells nothing of a person: published as it is."""
+    """Tells nothing of a person: published as it is.
+
+    Its value is text, a number or a boolean; with `list`, a list of these too. A record with anything else in the field
+    is rejected: an object could carry what nobody declared.
+    """
 
     role: Literal["insensitive"]
+    list: bool = False
 
 
 Attribute = Annotated[Identifier | QuasiIdentifier | Sensitive | Insensitive, Field(discriminator="role")]

@@ -46,5 +46,8 @@ Duration = Annotated[
 Share = Annotated[float, Field(gt=0, le=1), BeforeValidator(lambda v: float(v) if type(v) is int else v)]
 """A fraction in (0, 1]."""
 
+Part = Annotated[float, Field(ge=0, le=1), BeforeValidator(lambda v: float(v) if type(v) is int else v)]
+"""A fraction in [0, 1]."""
+
 Number = Annotated[float, BeforeValidator(lambda v: float(v) if type(v) is int else v), Field(allow_inf_nan=False)]
 """Any finite number; an integer is one too."""

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, SecretStr
 
 from stream_anon.policy.attributes import Attribute, QuasiIdentifier, Sensitive
-from stream_anon.policy.fields import Settings
+from stream_anon.policy.fields import Part, Settings
 from stream_anon.policy.privacy import PrivacySettings
 from stream_anon.policy.settings import AlgorithmSettings, CailSettings, KafkaSettings, StreamSettings
 
@@ -17,12 +17,17 @@ class Policy(Settings):
 
     `subject` names the identifier that tells people apart: with it k counts people, without it records. `secret` keys
     the ids of groups and the order of their rows; it belongs into the environment: `secret: ${STREAM_ANON_SECRET}`.
+    `missing_values` are words that stand for nothing in a sensitive attribute or in the subject, beside null and "".
+    `max_rejected` and `max_suppressed` are shares of the records beyond which a run ends with exit code 5.
     """
 
     version: Literal[1]
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)
     subject: str | None = None
     secret: SecretStr | None = None
+    missing_values: list[str] = Field(default=["n/a", "na", "nan", "null", "missing", "?"])
+    max_rejected: Part | None = None
+    max_suppressed: Part | None = None
     attributes: dict[str, Attribute] = Field(min_length=1)
     privacy: list[PrivacySettings] = Field(min_length=1)
     stream: StreamSettings = StreamSettings()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from stream_anon.batch import build, partition
@@ -16,6 +16,7 @@ from stream_anon.core.group import Group
 from stream_anon.core.schema import Schema
 from stream_anon.io.sheets import Sheet
 from stream_anon.io.tables import Part
+from stream_anon.observe.limits import NO_LIMITS, Limits
 from stream_anon.observe.tally import Tally
 from stream_anon.runtime.trial import Progress, encode_all
 
@@ -28,10 +29,18 @@ _FEW = 200
 class Anonymization:
     """One table, one algorithm, in three steps that the caller takes in order: `read`, `divide`, `write`.
 
-    Before `divide`, `warm_up` takes the time of compiling out of it.
+    The first two raise TooMuchLost, before anything is written, where more is lost than `limits` allow. Before
+    `divide`, `warm_up` takes the time of compiling out of it.
     """
 
-    def __init__(self, schema: Schema, algorithm: str, options: Mapping[str, Any] | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        algorithm: str,
+        options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        limits: Limits = NO_LIMITS,
+    ) -> None:
         self._per_pair = build(algorithm, options, seed).nanoseconds
         check(algorithm, schema)
         self.schema = schema
@@ -39,12 +48,14 @@ class Anonymization:
         self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k)
         self.rows: Batch | None = None
         self.groups: list[Group] = []
+        self._limits = limits
         self._options = options
         self._seed = seed
 
     def read(self, parts: Iterable[Part], reject: Callable[[Sequence[Rejection]], None], progress: Progress) -> None:
         """Encode all rows; tell of those that cannot be."""
         self.rows = encode_all(parts, self.schema, self.tally, reject, progress)
+        self._limits.check(self.tally)
 
     @property
     def seconds(self) -> float:
@@ -66,6 +77,7 @@ class Anonymization:
             self.algorithm, self.rows, self.schema, self._options, self._seed, lambda settled: progress(settled / n)
         )
         self.tally.suppress(found.suppressed)
+        self._limits.check(self.tally)
         self.groups = sorted(found.groups, key=lambda group: group.id)
 
     def write(self, sheet: Sheet, progress: Progress) -> None:
@@ -86,6 +98,7 @@ class Anonymization:
             "published": tally.published,
             "suppressed": tally.suppressed,
             "rejected": dict(tally.rejected),
+            **({} if tally.lines is None else {"lines": asdict(tally.lines)}),
             "classes": len(self.groups),
             "smallest_class_people": tally.smallest,
             "required_people": tally.k,

@@ -70,7 +70,9 @@ class Past:
         ]
         left = sum(self._end[p] - self._next[p] for p in self._open)
         reached = max(0.0, 1 - left / self._total)
-        return Part(self._first, payloads, (), reached, self._refs, np.array([row[0] for row in rows]))
+        numbers = np.arange(self._first, self._first + len(rows))
+        times = np.array([row[0] for row in rows])
+        return Part(self._first, numbers, payloads, reached, refs=self._refs, times=times)
 
     def _merged(self) -> Iterator[_Row]:
         heap: list[_Row] = []

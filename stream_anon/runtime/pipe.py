@@ -10,6 +10,7 @@ from stream_anon.core.group import Group, encode_lines
 from stream_anon.core.schema import Schema
 from stream_anon.io.csv_lines import CsvLines
 from stream_anon.io.lines import Lines
+from stream_anon.observe.limits import NO_LIMITS, Limits
 from stream_anon.runtime.pipeline import Pipeline
 
 LONGEST_WAIT = 0.2
@@ -21,7 +22,8 @@ class Pipe:
 
     1. Wait for lines, no longer than until the next deadline.
     2. Feed them, publish what came out, group by group, each in one write.
-    3. On the end of the input, or when `stop` was called, flush and return.
+    3. On the end of the input, when `stop` was called, or when too many records are rejected or suppressed, flush and
+       return.
     """
 
     def __init__(
@@ -31,12 +33,15 @@ class Pipe:
         sink: IO[bytes],
         reject: Callable[[Sequence[Rejection]], None],
         clock: Callable[[], float],
+        limits: Limits = NO_LIMITS,
     ) -> None:
         self.pipeline = Pipeline(schema)
         self._source = source
         self._sink = sink
         self._reject = reject
         self._clock = clock
+        self._limits = limits
+        self.broken: str | None = None  # the limit on rejected or suppressed records that ended the run
         self._stopped = False
 
     def stop(self) -> None:
@@ -55,8 +60,12 @@ class Pipe:
                     self._reject(rejections)
                 self._publish(groups)
             self._publish(self.pipeline.tick(self._clock()))
+            self.broken = self._limits.broken(self.pipeline.tally)
+            self._stopped |= self.broken is not None
+        self.pipeline.tally.lines = self._source.count
         for groups in self.pipeline.finish(self._clock()):
             self._publish(groups)
+        self.broken = self._limits.broken(self.pipeline.tally, ended=True)
 
     def _publish(self, groups: Sequence[Group]) -> None:
         if groups:

@@ -15,6 +15,7 @@ from stream_anon.core.hierarchy import Floats
 from stream_anon.core.schema import Schema
 from stream_anon.io.sheets import Sheet
 from stream_anon.io.tables import Part
+from stream_anon.observe.limits import NO_LIMITS, Limits
 from stream_anon.runtime.simulation import Simulation
 
 MILLISECONDS_FROM = 1e11
@@ -36,10 +37,7 @@ class Instants:
         if self._decoder is None or self._field is None:
             return (np.arange(len(part)) + part.first) / (self._rate or 1.0)
         decode, get = self._decoder, self._decoder.getters[self._field]
-        if part.payloads is None:
-            rows = [decode.convert(cells) for cells in part.cells]
-        else:
-            rows = [decode.decode(payload) for payload in part.payloads]
+        rows = [decode.decode(payload) for payload in part.payloads]
         return np.array([math.nan if type(row) is tuple else instant(get(row)) for row in rows], dtype=np.float64)
 
 
@@ -76,13 +74,21 @@ class Replay:
     A row without a time is rejected.
     """
 
-    def __init__(self, schema: Schema, instants: Callable[[Part], Floats], field: str | None, sheet: Sheet) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        instants: Callable[[Part], Floats],
+        field: str | None,
+        sheet: Sheet,
+        limits: Limits = NO_LIMITS,
+    ) -> None:
         self._simulation = Simulation(schema, sheet.write)
         self.pipeline = self._simulation.pipeline
         self._encoder = Encoder(schema)
         self._instants = instants
         self._field = field or ""
         self._sheet = sheet
+        self._limits = limits
 
     def run(
         self,
@@ -93,8 +99,11 @@ class Replay:
         """Run to the end. `parts` may come from a file, or from whatever else can number its rows."""
         for part in parts:
             self._feed(part, reject)
+            self.pipeline.tally.lines = part.lines
             progress(part.reached)
+            self._limits.check(self.pipeline.tally, ended=False)
         self._simulation.finish()
+        self._limits.check(self.pipeline.tally)
         self._sheet.close()
 
     def _feed(self, part: Part, reject: Callable[[Sequence[Rejection]], None]) -> None:
@@ -102,12 +111,12 @@ class Replay:
         encoded = part.encode(self._encoder, np.zeros(len(part)))
         timeless = np.isnan(when)
         refused = {r.index for r in encoded.rejections}
-        untimed = [Rejection(part.first + int(i), Reject.WRONG_TYPE, self._field) for i in np.flatnonzero(timeless)]
+        untimed = [Rejection(int(n), Reject.WRONG_TYPE, self._field) for n in part.numbers[timeless]]
         rejections = sorted([*encoded.rejections, *(r for r in untimed if r.index not in refused)], key=_by_index)
         self.pipeline.tally.read(len(part), rejections)
         if rejections:
             reject(rejections)
-        when = np.delete(when, sorted(r - part.first for r in refused))
+        when = when[~np.isin(part.numbers, list(refused))]
         timed = ~np.isnan(when)
         self._simulation.push(encoded.batch.take(timed), when[timed])
 

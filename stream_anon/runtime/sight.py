@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from stream_anon.core.decode import Payload
 from stream_anon.core.group import Group
 from stream_anon.io.tables import Part, flat
 
@@ -34,16 +35,14 @@ def pairs(group: Group, parts: Iterable[Part], count: int) -> list[Pair]:
     for part in parts:
         for number in numbers:
             if part.first <= number < part.first + len(part):
-                found[number] = _record(part, number - part.first)
+                found[number] = _record(part.payloads[number - part.first])
         if len(found) == len(numbers):
             break
     records = [flat(record) for record in group.records()][: len(numbers)]
     return [Pair(found[number], record) for number, record in zip(numbers, records, strict=True)]
 
 
-def _record(part: Part, place: int) -> Record:
-    if part.payloads is None:
-        cells: Mapping[str, Any] = part.cells[place]
-        return {name: cell for name, cell in cells.items() if cell not in ("", None)}
-    payload = part.payloads[place]
+def _record(payload: Payload) -> Record:
+    if isinstance(payload, dict):
+        return {name: cell for name, cell in payload.items() if cell not in ("", None)}
     return flat(msgspec.json.decode(payload)) if isinstance(payload, bytes) else {}

@@ -39,6 +39,7 @@ def encode_all(
         tally.read(len(part), encoded.rejections)
         if encoded.rejections:
             reject(encoded.rejections)
+        tally.lines = part.lines
         batches.append(encoded.batch)
         progress(part.reached)
     return Batch.concat(batches) if batches else None

@@ -69,10 +69,20 @@ def row_moved(records: Records) -> Records:
 
 
 def row_moved_well(records: Records) -> Records:
-    """Under the labels of a group of other ages, so that only the raw table can tell."""
+    """Under the labels of a group like which nobody has its illness, so that only the raw table can tell."""
     found = groups(records)
-    first = found[0]
-    other = next(members for members in found if members[0]["age"][0] > first[0]["age"][1])
+
+    def meet(one: dict[str, Any], two: dict[str, Any]) -> bool:
+        texts = [(one[name].rstrip("*"), two[name].rstrip("*")) for name in ("zip", "sex")]
+        near = one["age"][0] <= two["age"][1] and two["age"][0] <= one["age"][1]
+        return near and all(a.startswith(b) or b.startswith(a) for a, b in texts)
+
+    first, other = next(
+        (first, other)
+        for first in found
+        for other in found
+        if not any(r["ill"] == first[0]["ill"] and meet(r, other[0]) for r in records)
+    )
     moved = first[0]
     moved |= {name: other[0][name] for name in ("age", "zip", "sex")} | {"_anon": dict(other[0]["_anon"])}
     renumber(first[1:])

@@ -42,7 +42,7 @@ def schema_of(
 def rows_of(schema: Schema, records: Sequence[Mapping[str, Any]]) -> Batch:
     n = len(records)
     ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(n)], axis=1)
-    encoded = Encoder(schema).encode_cells(records, ref, np.zeros(n))
+    encoded = Encoder(schema).encode(records, ref, np.zeros(n))
     assert not encoded.rejections, encoded.rejections[:3]
     return encoded.batch
 

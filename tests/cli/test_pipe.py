@@ -98,10 +98,11 @@ def test_lines_go_in_and_groups_come_out(start: Start) -> None:
     told = [line for line in err.decode().splitlines() if not line.startswith("compiling")]
     assert told[0].startswith("300 records in: ")
     assert told[0].endswith("0 rejected")
-    assert told[1].startswith("information lost: 0.")
-    assert told[2].endswith("s at most, bound 60 s")
+    assert told[1] == "300 lines: 300 records"
+    assert told[2].startswith("information lost: 0.")
+    assert told[3].endswith("s at most, bound 60 s")
     assert told[-1].startswith("next: ")
-    assert len(told) == 4
+    assert len(told) == 5
 
 
 REFUSED = [
@@ -148,8 +149,11 @@ def test_refused_lines_in_words_and_a_shorter_limit(start: Start) -> None:
         "line 2: rejected: wrong_type (birth_year)",
         "line 3: rejected: too_large",
         "3 records in: 0 published in 0 groups, 0 suppressed, 3 rejected (1 not_json, 1 too_large, 1 wrong_type)",
+        "3 lines: 3 records",
         "next: find out why lines were rejected: stream-anon check policy.yaml --data SAMPLE",
+        "error: every record was rejected, most as not_json: the input is not what the policy describes",
     ]
+    assert process.returncode == 5
 
 
 def test_many_refused_lines_do_not_fill_the_terminal(start: Start) -> None:
@@ -157,8 +161,8 @@ def test_many_refused_lines_do_not_fill_the_terminal(start: Start) -> None:
     told = [line for line in err if not line.startswith("compiling")]
     assert told[19] == "line 20: rejected: not_object"
     assert told[20].startswith("more are rejected; from here on they are only counted: --dead-letters FILE")
-    assert len(told) == 23
-    assert told[-1] == "next: no line was a JSON object; if the input is CSV, say --csv"
+    assert len(told) == 25
+    assert told[-2] == "next: no line was a JSON object; if the input is CSV, say --csv"
 
 
 def test_a_reader_that_leaves_ends_it_quietly(start: Start, folder: Path) -> None:

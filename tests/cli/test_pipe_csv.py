@@ -37,6 +37,7 @@ def test_csv(tmp_path: Path) -> None:
 def test_csv_given_as_json_is_told(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(policy_text(), encoding="utf-8")
     result = subprocess.run(
-        [*COMMAND, "pipe", "-p", str(tmp_path / "policy.yaml")], input=b"a,b\n1,2\n", capture_output=True, check=True
+        [*COMMAND, "pipe", "-p", str(tmp_path / "policy.yaml")], input=b"a,b\n1,2\n", capture_output=True
     )
-    assert result.stderr.decode().splitlines()[-1].endswith("say --csv")
+    assert result.stderr.decode().splitlines()[-2].endswith("say --csv")
+    assert result.returncode == 5

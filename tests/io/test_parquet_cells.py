@@ -31,7 +31,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_cells(table: Path) -> None:
     [part] = read_parts(table)
-    assert part.cells[1] == {"seen": "2026-03-02T01:00:00+00:00", "born": "1981-02-03", "amount": 0.25}
+    assert part.payloads[1] == {"seen": "2026-03-02T01:00:00+00:00", "born": "1981-02-03", "amount": 0.25}
 
 
 def test_from_init_to_preview(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

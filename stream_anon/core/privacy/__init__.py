@@ -9,7 +9,7 @@ import numpy as np
 
 from stream_anon.core.hierarchy import Hierarchy, Ints, Tree
 from stream_anon.core.hierarchy.base import UNKNOWN_LABEL
-from stream_anon.core.privacy.base import PrivacyModel
+from stream_anon.core.privacy.base import PrivacyModel, SensitiveModel
 from stream_anon.core.privacy.estimates import RunningDistribution, RunningWishes
 from stream_anon.core.privacy.guarding import GuardingNode
 from stream_anon.core.privacy.k_anonymity import KAnonymity
@@ -48,6 +48,11 @@ class Column(Protocol):
     @property
     def hierarchy(self) -> Hierarchy | None:
         """Its hierarchy, if it has one."""
+        ...
+
+    @property
+    def missing(self) -> int | None:
+        """The code of a value that is not there, None if such a record is rejected."""
         ...
 
     def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
@@ -116,6 +121,9 @@ def build(
                 tree = columns[s].hierarchy
                 assert isinstance(tree, Tree)  # noqa: S101 - the policy's rules hold it
                 built.append(GuardingNode(s, tree, spec.p))
+    for model in built:
+        if isinstance(model, SensitiveModel):
+            model.missing = columns[model.column].missing
     return Requirements(built), problems
 
 

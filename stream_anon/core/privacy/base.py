@@ -86,8 +86,15 @@ def count_people(values: Ints, subjects: Ints) -> tuple[Ints, Ints, int]:
 class SensitiveModel(PrivacyModel):
     """A requirement on the distribution of one sensitive column."""
 
+    missing: int | None = None
+    """The code of a value that is not there; it counts neither as a value nor among those who have one."""
+
     def __init__(self, column: int) -> None:
         self.column = column
+
+    def with_value(self, rows: Batch) -> Batch:
+        """Return the rows that have a value."""
+        return rows if self.missing is None else rows.take(rows.sensitive[:, self.column] != self.missing)
 
     @abstractmethod
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
@@ -95,17 +102,21 @@ class SensitiveModel(PrivacyModel):
 
     def shortfall(self, rows: Batch) -> float:
         """The shortfall of the rows' distribution."""
+        rows = self.with_value(rows)
         return self.judge(*count_people(rows.sensitive[:, self.column], rows.subject))
 
     def gains(self, rows: Batch, candidates: Batch) -> Floats:
         """The gain of each candidate as if it were a new person; equal values gain equally, so each is judged once."""
+        rows = self.with_value(rows)
         values, counts, people = count_people(rows.sensitive[:, self.column], rows.subject)
         before = self.judge(values, counts, people)
         offered, which = np.unique(candidates.sensitive[:, self.column], return_inverse=True)
         gain = np.empty(len(offered))
         for i, value in enumerate(offered):
             place = int(np.searchsorted(values, value))
-            if place < len(values) and values[place] == value:
+            if value == self.missing:
+                gain[i] = 0.0
+            elif place < len(values) and values[place] == value:
                 more = counts.copy()
                 more[place] += 1
                 gain[i] = before - self.judge(values, more, people + 1)

@@ -26,7 +26,11 @@ class DistinctL(SensitiveModel):
 
     def shortfalls(self, rows: Batch, starts: Ints) -> Floats:
         """The number of values still missing in each group."""
-        return np.maximum(0.0, self.l - distinct_each(rows.sensitive[:, self.column], starts))
+        values = rows.sensitive[:, self.column]
+        found = distinct_each(values, starts)
+        if self.missing is not None:
+            found = found - np.logical_or.reduceat(values == self.missing, starts[:-1])
+        return np.maximum(0.0, self.l - found)
 
 
 class EntropyL(SensitiveModel):

@@ -29,7 +29,7 @@ class Requirements:
         """(column, l) of each distinct l-diversity, if nothing but these and k is required; None otherwise."""
         found: list[tuple[int, int]] = []
         for model in self.models:
-            if isinstance(model, DistinctL):
+            if isinstance(model, DistinctL) and model.missing is None:
                 found.append((model.column, model.l))
             elif not isinstance(model, KAnonymity):
                 return None

@@ -83,7 +83,7 @@ class AlphaK(SensitiveModel):
     def observe(self, rows: Batch) -> None:
         """Learn what people ask for, if alpha follows from it."""
         if self._learn is not None:
-            self._learn(rows)
+            self._learn(self.with_value(rows))
 
 
 def excess(counts: Ints, bounds: Floats, people: int) -> float:

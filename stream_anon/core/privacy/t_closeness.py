@@ -71,9 +71,10 @@ class TCloseness(SensitiveModel):
         known = self.reference()
         if known is None or self._learn is not None or self.t >= 1:
             return super().impossible(rows)
-        return ~np.isin(rows.sensitive[:, self.column], known[0])
+        values = rows.sensitive[:, self.column]
+        return ~np.isin(values, known[0]) & (values != self.missing if self.missing is not None else True)
 
     def observe(self, rows: Batch) -> None:
         """Learn the whole's distribution, if it is estimated."""
         if self._learn is not None:
-            self._learn(rows)
+            self._learn(self.with_value(rows))
