@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,8 @@ Ints = npt.NDArray[np.int64]
 class Compared:
     """What the comparison came to. `determined` groups can have been made of one set of raw rows only.
 
-    `chance` is that to tell whose a raw row is, from its exact quasi-identifiers.
+    `chance` is that to tell whose a raw row is, from its exact quasi-identifiers. `unread` are the first lines of the
+    raw table that are no records, each with its code.
     """
 
     raw_rows: int = 0
@@ -34,6 +35,7 @@ class Compared:
     largest_breach: float | None = None
     longest_delay: float | None = None
     chance: Chance | None = None
+    unread: list[dict[str, int | str]] = field(default_factory=list)
 
 
 def compare(rows: Rows, labels: Mapping[int, Label], original: Original, rules: Rules, findings: Findings) -> Compared:

@@ -20,7 +20,7 @@ from stream_anon.audit.policy import Rules
 from stream_anon.audit.pool import IN_MEMORY, Closed, Pool, whole_groups
 from stream_anon.audit.result import AuditResult, SensitiveMeasure
 
-_SHOWN = 5
+_SHOWN, _TOLD = 5, 20
 
 
 class Auditor:
@@ -126,10 +126,12 @@ class Auditor:
     def _compare(self) -> Compared | None:
         if self._original is None or self._rules is None:
             return None
-        if not self._all:
-            return Compared(raw_rows=len(self._original))
-        rows, labels = np.concatenate(self._all), self._numbers.labels
-        return compare(rows, labels, self._original, self._rules, self._findings)
+        found = Compared(raw_rows=len(self._original))
+        if self._all:
+            rows, labels = np.concatenate(self._all), self._numbers.labels
+            found = compare(rows, labels, self._original, self._rules, self._findings)
+        found.unread = [{"line": bad.line, "code": bad.code} for bad in self._original.unread[:_TOLD]]
+        return found
 
     def _notes(self, compared: Compared | None) -> tuple[str, ...]:
         """What this audit could not judge."""
@@ -143,6 +145,11 @@ class Auditor:
             found.append("not judged: guarding_node: only the raw table tells what people guard; say --raw")
         if compared is None and rules.subject:
             found.append("people were counted as declared; say --raw to count them")
+        for name, column in rules.sensitive.items():
+            if alike := column.nearly_equal():
+                found.append(
+                    f"{name}: {alike:,} values differ from another one only in punctuation or accents, and count"
+                )
         if self._original is not None and (unread := self._original.unread):
             first = ", ".join(f"line {bad.line} ({bad.code})" for bad in unread[:_SHOWN])
             more = ", ..." if len(unread) > _SHOWN else ""

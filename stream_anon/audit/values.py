@@ -86,6 +86,17 @@ class SensitiveColumn:
             return UNKNOWN_CODE if math.isnan(self.scale.identity(None)) else MISSING_CODE
         return self._in_hierarchy(value)
 
+    def nearly_equal(self) -> int:
+        """Count published values that differ from another one only in punctuation, inner space or accents."""
+        if self.scale is not None or self.numeric:
+            return 0
+        letters: dict[str, set[int]] = {}
+        for value, code in self.codes.items():
+            bare = "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text(value)).casefold()))
+            if bare and code != MISSING_CODE:
+                letters.setdefault(bare, set()).add(code)
+        return sum(len(codes) - 1 for codes in letters.values())
+
     def respelled(self, value: Any) -> Any:
         """Return the leaf of the tree that a value is spelled like; None for a word that stands for nothing."""
         if not isinstance(self.scale, TreeScale) or value is None or text(value) in self.scale.spans:

@@ -12,6 +12,7 @@ from rich.text import Text
 from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.sample import read_sample
+from stream_anon.core.spelling import EVERY_RULE, Spelling, near_equal
 from stream_anon.io.sheets import new_file, refuse_to_overwrite
 from stream_anon.io.tables import TableError, kind_of
 from stream_anon.propose import Column, Proposal, columns_of, judge, policy_name, policy_text, subject_of
@@ -61,6 +62,12 @@ def init(
         return
     console = output.talk()
     console.print(_table(proposals))
+    for proposal in proposals:
+        if proposal.role == "sensitive" and (
+            alike := near_equal(map(Spelling(EVERY_RULE).fold, proposal.column.counts))
+        ):
+            told_of = f"{proposal.column.name}: {alike:,} values differ from another only in spelling"
+            console.print(Text(f"{told_of}: spell them alike, or l counts one value twice", style="yellow"))
     if left_out:
         first = ", ".join(f"line {bad['line']} ({bad['code']})" for bad in left_out[:5])
         more = ", ..." if len(left_out) > 5 else ""
