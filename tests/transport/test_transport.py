@@ -98,10 +98,9 @@ class Real:
 
 
 CLIENTS = "kafka-python", "confluent-kafka"
-ON_A_BROKER = [pytest.param(client, marks=pytest.mark.flaky(reruns=1)) for client in CLIENTS]
 
 
-@pytest.fixture(params=["memory", *ON_A_BROKER])
+@pytest.fixture(params=["memory", *CLIENTS])
 def world(request: pytest.FixtureRequest, name: str) -> Iterator[Memory | Real]:
     if request.param == "memory":
         made: Memory | Real = Memory()
