@@ -16,6 +16,7 @@ from kafka.structs import MemberState
 
 from stream_anon.io.kafka_batches import send_all
 from stream_anon.io.kafka_errors import translate, translated
+from stream_anon.io.kafka_joining import keep_finished_joins
 from stream_anon.io.kafka_options import client_options
 from stream_anon.io.kafka_reading import Reading
 from stream_anon.io.kafka_topics import KafkaTopics
@@ -120,6 +121,7 @@ class KafkaTransport:
                     "auto_offset_reset": "none",
                 }
             )
+        keep_finished_joins(self._consumer._coordinator)
         self._reading = Reading(self._consumer)
         self._listener.consumer = self._consumer
         with self._watchdog("subscribe"), translated():

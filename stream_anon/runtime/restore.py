@@ -18,7 +18,8 @@ REMEDIES = {
     "empty": "another program or a tool committed this offset without its ledger: delete the group's offset of this "
     "partition and say with --from where to begin",
     "version": "run the version of this program that wrote the ledger until the group is drained, then change",
-    "unreadable": "give back the secret the group was started with, or use a new group name",
+    "unreadable": "give back the secret the group was started with, or move the group with stream-anon handover, "
+    "or use a new group name",
     "malformed": "use a new group name, and report this",
     "misplaced": "the topic was made anew or moved: use a new group name",
     "moved": "a tool changed the offset and not its ledger: delete the group's offset of this partition and say with "
