@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 from stream_anon.io.transport import AbortableError, Committed, Membership, Polled, TopicFacts, Transport
 from stream_anon.observe.observer import Observer
@@ -70,7 +71,8 @@ class Ownership:
         every = range(reader.facts.partitions)
         texts: dict[int, Committed | None] = {}
         for _ in range(_TRIES):
-            texts = texts or self._transport.ledgers(every)
+            with suppress(AbortableError):
+                texts = texts or self._transport.ledgers(every)
         reader.refuse_others(texts)
 
     def concerned(self, polled: Polled) -> bool:
