@@ -23,6 +23,7 @@ from stream_anon.observe.metrics import Metrics
 from stream_anon.policy import attributes, hierarchies, privacy, settings
 from stream_anon.policy.fields import Settings
 from stream_anon.policy.policy import Policy
+from stream_anon.runtime.unusable import UNUSABLE
 
 REJECTS = {
     Reject.TOMBSTONE: "the record has no value",
@@ -39,6 +40,10 @@ REJECTS = {
     Reject.BAD_GUARD: "the guarding node does not stand above the record's value",
     Reject.BAD_PSF: "the wish is none of 1, 0 and -1",
     Reject.UNPLACEABLE: "a model says that no group can ever hold this record",
+}
+OF_A_WORKER = {
+    "oversized": "of a worker: the output topic does not take a record of this size",
+    UNUSABLE: "of a worker: the record made the program fail; a defect, please report the error in the log",
 }
 MODULES = {
     "Attributes": attributes,
@@ -146,6 +151,8 @@ def rejects() -> Iterator[str]:
     yield "|---|---|"
     for code in Reject:
         yield f"| `{code}` | {REJECTS[code]} |"
+    for code, meaning in OF_A_WORKER.items():
+        yield f"| `{code}` | {meaning} |"
 
 
 def findings() -> Iterator[str]:

@@ -20,24 +20,6 @@ def _docker_answers() -> bool:
         return False
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on a real broker are tried twice: on a busy machine it, or a client's heartbeat, can stall for too long.
-
-    Not those that say otherwise: what shows only now and then, as a row in two groups would, must not be tried away.
-    """
-    for item in items:
-        needs = {"bootstrap", "local_broker"} & set(getattr(item, "fixturenames", ()))
-        if needs and item.get_closest_marker("flaky") is None:
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was tried twice is told with its reason: a defect must not hide behind the second try."""
-    for report in terminalreporter.stats.get("rerun", ()):
-        terminalreporter.section(f"tried twice: {report.nodeid}")
-        terminalreporter.line("\n".join(report.longreprtext.splitlines()[-12:]))
-
-
 @pytest.fixture(scope="session")
 def local_broker() -> Iterator[object]:
     """A broker whose process belongs to the test run: it may be restarted."""

@@ -21,6 +21,7 @@ from stream_anon.cli import (
     demo,
     doctor,
     feed,
+    handover,
     init,
     output,
     pipe,
@@ -49,6 +50,7 @@ app.command("compare")(compare.compare)
 app.command("pipe")(pipe.pipe)
 app.command("run")(run_command.run)
 app.command("doctor")(doctor.doctor)
+app.command("handover")(handover.handover)
 app.command("broker")(broker.broker)
 app.command("topics")(topics.topics)
 app.command("feed")(feed.feed)

@@ -87,6 +87,15 @@ def each_as_json(values: Sequence[Any]) -> list[bytes]:
     return lines
 
 
+def writable(values: Sequence[Any]) -> bool:
+    """Whether the published values of one row can be written as JSON."""
+    try:
+        _JSON.encode(values)
+    except Exception:  # whatever it is: the row cannot leave
+        return False
+    return True
+
+
 @lru_cache(maxsize=1024)
 def _numbers(first: int, end: int) -> list[bytes]:
     return [b"%d" % number for number in range(first, end)]

@@ -226,6 +226,11 @@ class ConfluentTransport:
             return None
         return {tp.partition: Committed(tp.offset, _ended(tp.metadata)) if tp.offset >= 0 else None for tp in answers}
 
+    def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
+        """Commit as no member: the broker takes it while the group has none."""
+        with self._watchdog("replace_ledgers"), translated():
+            self._topics.commit(self._offsets(texts))
+
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
         """Records by offset, from a consumer outside the group."""
         with translated():
@@ -282,12 +287,14 @@ class ConfluentTransport:
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Under the captured generation; a generation that is over makes the transaction abortable."""
-        found = [
-            TopicPartition(self._topic, number, text.offset, text.metadata.rstrip("\0"))
-            for number, text in offsets.items()
-        ]
         with translated():
-            self._open.send_offsets_to_transaction(found, membership.token, _ANSWER)
+            self._open.send_offsets_to_transaction(self._offsets(offsets), membership.token, _ANSWER)
+
+    def _offsets(self, texts: Mapping[int, Committed]) -> list[TopicPartition]:
+        return [
+            TopicPartition(self._topic, number, text.offset, text.metadata.rstrip("\0"))
+            for number, text in texts.items()
+        ]
 
     def commit(self) -> None:
         """Commit; the client first awaits that every record was taken."""

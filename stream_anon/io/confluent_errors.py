@@ -10,6 +10,11 @@ from confluent_kafka import KafkaError, KafkaException
 from stream_anon.io.transport import AbortableError, FencedError, TransportError
 
 _PASSING = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._WAIT_COORD}
+_PASSING |= {
+    KafkaError.NOT_COORDINATOR,  # a new broker, or one that took over, is still finding out
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
 _FORBIDDEN = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED,

@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 from stream_anon.io.confluent_options import client_options, make
 from stream_anon.io.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
 from stream_anon.io.stretches import stretches
-from stream_anon.io.transport import NotAllowedError, Ref, TopicFacts, TransportError
+from stream_anon.io.transport import GroupInUseError, NotAllowedError, Ref, TopicFacts, TransportError
 
 _PATIENCE = 20.0  # seconds to wait for one answer, or for one stretch of records
 _KEPT = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
@@ -140,6 +140,17 @@ class ConfluentTopics:
                     at = offset
             if time.monotonic() > until:
                 raise TransportError("records of announced groups could not be read in time")
+
+    def commit(self, offsets: list[TopicPartition]) -> None:
+        """Commit as a consumer that is no member of the group."""
+        try:
+            for done in self.consumer.commit(offsets=offsets, asynchronous=False):
+                if done.error is not None:
+                    raise KafkaException(done.error)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_MEMBER_ID:
+                raise GroupInUseError from None
+            raise
 
     def close(self) -> None:
         """Close what was made; the admin client ends with its last reference."""

@@ -16,6 +16,7 @@ from kafka.structs import MemberState
 
 from stream_anon.io.kafka_batches import send_all
 from stream_anon.io.kafka_errors import translate, translated
+from stream_anon.io.kafka_joining import keep_finished_joins
 from stream_anon.io.kafka_options import client_options
 from stream_anon.io.kafka_reading import Reading
 from stream_anon.io.kafka_topics import KafkaTopics
@@ -23,6 +24,7 @@ from stream_anon.io.transport import (
     AbortableError,
     Committed,
     FencedError,
+    GroupInUseError,
     Membership,
     OutcomeUnknownError,
     Outgoing,
@@ -95,7 +97,9 @@ class KafkaTransport:
         chosen = client_options(options or {})
         common = {"bootstrap_servers": bootstrap, "reconnect_backoff_max_ms": 1_000}
         self._watchdog = watchdog or Watchdog()
-        self._topic, self._group = topic, group
+        self._topic = topic
+        self._outside = {**common, **chosen["consumer"], "group_id": group, "enable_auto_commit": False}
+        self._outside.pop("group_instance_id", None)
         self._topics = KafkaTopics({**common, **chosen["admin"]}, {**common, **chosen["consumer"]}, topic)
         self._producer_options = {**common, **_PRODUCER, **chosen["producer"], "transactional_id": transactional_id}
         self._producer: Any = None
@@ -117,6 +121,7 @@ class KafkaTransport:
                     "auto_offset_reset": "none",
                 }
             )
+        keep_finished_joins(self._consumer._coordinator)
         self._reading = Reading(self._consumer)
         self._listener.consumer = self._consumer
         with self._watchdog("subscribe"), translated():
@@ -219,6 +224,19 @@ class KafkaTransport:
                 result[tp.partition] = Committed(value.offset, value.metadata or "")
         return result
 
+    def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
+        """Commit as no member: the broker takes it while the group has none."""
+        found = self._offsets(texts)
+        with self._watchdog("replace_ledgers"), translated():
+            outside = KafkaConsumer(**self._outside)
+            try:
+                outside.assign(list(found))
+                outside.commit(found)
+            except (client_errors.CommitFailedError, client_errors.UnknownMemberIdError):
+                raise GroupInUseError from None
+            finally:
+                outside.close(autocommit=False)
+
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
         """Records by offset, from a consumer outside the group."""
         with self._watchdog("fetch"), translated():
@@ -261,11 +279,11 @@ class KafkaTransport:
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Under the captured generation; a generation that is over makes the transaction abortable."""
-        found = {
-            TopicPartition(self._topic, p): OffsetAndMetadata(c.offset, c.metadata, -1) for p, c in offsets.items()
-        }
         with self._watchdog("send_offsets", _TOO_LATE), translated():
-            self._producer.send_offsets_to_transaction(found, membership.token)
+            self._producer.send_offsets_to_transaction(self._offsets(offsets), membership.token)
+
+    def _offsets(self, texts: Mapping[int, Committed]) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {TopicPartition(self._topic, p): OffsetAndMetadata(c.offset, c.metadata, -1) for p, c in texts.items()}
 
     def commit(self) -> None:
         """Flush, check every answer, then commit."""

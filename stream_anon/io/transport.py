@@ -28,6 +28,16 @@ class FencedError(TransportError):
     """Another worker took this one's transactional id, or the client cannot go on: the process has to end."""
 
 
+class GroupInUseError(TransportError):
+    """The consumer group has members, so nobody from outside may commit for it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the consumer group has members: end all its workers, wait for the session time-out of those that were "
+            "killed, and ask again"
+        )
+
+
 class NotAllowedError(TransportError):
     """The broker keeps something from this user: `operation` is what has to be allowed, on `what`."""
 
@@ -148,6 +158,9 @@ class Transport(Protocol):
         A partition with an open transaction over its offset is left out: its answer is not known yet. An answer to an
         earlier question must never be given: whoever takes an old ledger for the present one publishes rows again.
         """
+
+    def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
+        """Commit ledgers from outside the group, all at once; `GroupInUseError` as long as it has members."""
 
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
         """The records at `refs`, read outside the group; those that no longer exist are left out."""

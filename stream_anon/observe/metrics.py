@@ -18,7 +18,7 @@ _SHARES = (0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.25, 2.0)
 """Bucket borders of the delay, as shares of the bound: what matters is how near it comes."""
 
 _SIZES = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
-_WITHDRAWN = ("policy_changed", "member_missing", "digest_differs", "member_rejected", "model_fails")
+_WITHDRAWN = ("member_missing", "digest_differs", "member_rejected", "model_fails")
 _LOSSES = tuple(i / 10 for i in range(1, 11))
 
 

@@ -7,6 +7,7 @@ import socket
 from dataclasses import replace
 
 from stream_anon.core.encode import Encoder
+from stream_anon.core.form import writable
 from stream_anon.core.group import Reason, encode_all, release
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Problem, StreamAnonError
@@ -62,6 +63,7 @@ def parts_of(schema: Schema) -> Parts:
         encode_all,
         bytes.fromhex(schema.fingerprint)[:8],
         schema.keys.ledger,
+        lambda rows: [writable(values) for values in rows.values.tolist()],
     )
 
 

@@ -9,7 +9,7 @@ from stream_anon.io.kafka_doctor import LONGEST_TRANSACTION, STAYS_OPEN, Finding
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.runtime.build import transport_of
 from stream_anon.runtime.codec import Codec
-from stream_anon.runtime.restore import REMEDIES, QuarantineError, Restorer
+from stream_anon.runtime.restore import REMEDIES, OtherPolicyError, QuarantineError, Restorer
 
 
 def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
@@ -24,6 +24,11 @@ def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
             ledgers |= transport.ledgers(every - set(ledgers))
         fingerprint = bytes.fromhex(schema.fingerprint)[:8]
         restorer = Restorer(Codec.of(schema.keys.ledger), fingerprint, facts, bounds, used, None)
+        try:
+            restorer.refuse_others(ledgers)
+        except OtherPolicyError as error:
+            found, _, remedy = str(error).partition(": ")
+            return [Finding("policy of the group", False, found, remedy)]
         bad = [
             Finding(f"ledger of partition {number}", False, "an open transaction holds it", STAYS_OPEN)
             for number in sorted(every - set(ledgers))

@@ -8,7 +8,9 @@ from itertools import accumulate, compress, pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from stream_anon.errors import StreamAnonError
 from stream_anon.io.transport import Polled, Ref
 from stream_anon.observe.observer import Observer
 from stream_anon.runtime.engines import Engines
@@ -18,6 +20,7 @@ from stream_anon.runtime.partition import Partition
 from stream_anon.runtime.parts import Formed, Ints, Parts
 from stream_anon.runtime.press import Press
 from stream_anon.runtime.settings import WorkerSettings
+from stream_anon.runtime.unusable import UNUSABLE, encode_usable, tell
 
 
 class Holdings:
@@ -70,8 +73,10 @@ class Holdings:
             return
         self._observer.consumed(len(values))
         ref = np.concatenate(refs)
-        encoded = self._parts.encode(values, ref, np.full(len(values), now))
-        self._reject([(_ref(ref, r.index), str(r.code), r.column, values[r.index]) for r in encoded.rejections])
+        encoded, bad, good = encode_usable(self._parts.encode, values, ref, np.full(len(values), now))
+        places = [(int(good[r.index]), str(r.code), r.column) for r in encoded.rejections]
+        places += [(i, UNUSABLE, None) for i in bad]
+        self._reject([(_ref(ref, i), code, column, values[i]) for i, code, column in places])
         self._push(encoded.batch, now)
 
     def tick(self, now: float) -> None:
@@ -133,7 +138,7 @@ class Holdings:
 
     def _form(self, groups: Sequence[Any], now: float) -> None:
         """Fix the bytes. A record too large to be sent is rejected before its group is announced."""
-        fixed = self.press.fix(groups) if groups else []
+        fixed = self._fix(groups, now) if groups else []
         large = [formed for formed in fixed if max(map(len, formed.records)) > self.largest]
         good = [formed for formed in fixed if formed not in large] if large else fixed
         self._date(good)
@@ -141,13 +146,33 @@ class Holdings:
         for formed in large:
             self._part(formed, now)
 
+    def _fix(self, groups: Sequence[Any], now: float) -> list[Formed]:
+        """Fix the bytes of groups, one by one if they cannot be written together; a row that cannot be is rejected."""
+        try:
+            return self.press.fix(groups)
+        except StreamAnonError:
+            raise
+        except Exception as error:
+            if len(groups) > 1:
+                return [formed for group in groups for formed in self._fix([group], now)]
+            rows = groups[0].rows
+            bad = ~np.array(self._parts.writable(rows), dtype=np.bool_)
+            if not bad.any():
+                raise
+            tell("write", error, int(bad.sum()))
+            self._give_up(rows, bad, UNUSABLE, now)
+            return []
+
     def _part(self, formed: Formed, now: float) -> None:
-        """Reject the rows whose records are too large; the others look for company again."""
-        rows = formed.group.rows
+        """Reject the rows whose records are too large."""
         large = np.array([len(record) > self.largest for record in formed.records])
-        self._reject([((p, o), "oversized", None, None) for p, o in rows.ref[large].tolist()])
-        if not large.all():
-            self._push(rows.take(~large), now)
+        self._give_up(formed.group.rows, large, "oversized", now)
+
+    def _give_up(self, rows: Any, bad: npt.NDArray[np.bool_], code: str, now: float) -> None:
+        """Reject rows of a group that was not announced; the others look for company again."""
+        self._reject([((p, o), code, None, None) for p, o in rows.ref[bad].tolist()])
+        if not bad.all():
+            self._push(rows.take(~bad), now)
 
     def _date(self, groups: Sequence[Formed]) -> None:
         """Tell the records' own times, in no particular order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 from stream_anon.io.transport import AbortableError, Committed, Membership, Polled, TopicFacts, Transport
 from stream_anon.observe.observer import Observer
@@ -12,13 +13,16 @@ from stream_anon.runtime.ledger import Place
 from stream_anon.runtime.partition import Partition, rows_of
 from stream_anon.runtime.parts import Parts
 from stream_anon.runtime.press import WithdrawnError, members_of
-from stream_anon.runtime.restore import REMEDIES, QuarantineError, Restorer
+from stream_anon.runtime.restore import REMEDIES, QuarantineError, Reader, Restorer
 from stream_anon.runtime.settings import WorkerSettings
 
 _log = logging.getLogger("stream_anon.worker")
 _LEARN_EVERY = 5.0  # seconds between questions whether every partition has a ledger by now
 _TELL_EVERY = 30.0  # seconds between words about partitions that wait for a predecessor's transaction to end
 _STUCK = "ask stream-anon doctor"
+_ANCHOR = 0
+"""The partition whose owner writes a group's first ledger. Nobody else begins before: the group has one policy."""
+_TRIES = 5  # questions for the ledgers before a worker joins; a new broker needs some seconds for the first answer
 
 
 class Ownership:
@@ -37,6 +41,7 @@ class Ownership:
         self.known = 0
         self._generation: int | None = None
         self._unrestored: set[int] = set()
+        self._early: set[int] = set()  # not begun because the group has no ledger yet, and the anchor is not ours
         self._learned = float("-inf")
         self._newest: dict[Place, int] = {}  # the highest sequence number seen in each partition's ledger
         self._stuck: float | None = None  # since when, or since the last word about it
@@ -59,6 +64,16 @@ class Ownership:
             if topic == settings.output:
                 facts.refuse_compaction(topic)
                 self._holdings.largest = min(self._holdings.largest, facts.max_message_bytes - 512)
+
+    def check_policy(self) -> None:
+        """Refuse to join a group that works by another policy. What is not told now is judged when it is restored."""
+        reader = Reader(self.codec, self._parts.fingerprint, self._transport.facts(self._settings.input))
+        every = range(reader.facts.partitions)
+        texts: dict[int, Committed | None] = {}
+        for _ in range(_TRIES):
+            with suppress(AbortableError):
+                texts = texts or self._transport.ledgers(every)
+        reader.refuse_others(texts)
 
     def concerned(self, polled: Polled) -> bool:
         """Whether following this poll may change whose partitions are ours: no transaction may be under way then."""
@@ -117,14 +132,16 @@ class Ownership:
         self._unrestored.add(number)
 
     def _verify(self, now: float) -> None:
+        """Forget what somebody else wrote to, and what was never written: who may write first is asked anew."""
         mine = self._holdings.partitions
         texts = self._transport.ledgers(set(mine)) if mine else {}
         for number, partition in list(mine.items()):
-            if number not in texts or texts[number] != partition.text:
+            if number not in texts or partition.text is None or texts[number] != partition.text:
                 self.forget(number, now)
 
     def _restore(self, now: float) -> None:
         texts = self._transport.ledgers(self._unrestored)
+        self._early.clear()
         if not texts:
             return
         try:
@@ -138,6 +155,10 @@ class Ownership:
                     found = restorer.restore(number, text, siblings)
                 except QuarantineError as error:
                     self._quarantine(number, error.code)
+                    continue
+                if text is None and not self._may_begin(restorer, siblings):
+                    self._unrestored.add(number)
+                    self._early.add(number)
                     continue
                 if found.ledger.sequence < self._newest.get(found.ledger.place, 0):
                     self._unrestored.add(number)
@@ -154,6 +175,15 @@ class Ownership:
             self._transport.seek(number, partition.position)
             self._tell_lost(number, partition)
         self._transport.resume(restored)
+
+    def _may_begin(self, reader: Reader, siblings: dict[int, Committed | None]) -> bool:
+        """Whether a partition without a ledger may get its first one from us.
+
+        A group whose ledgers are ours is ours. A group without any belongs to the policy of the member that has the
+        anchor in this generation: the broker refuses what it commits under another. So no two policies can begin.
+        """
+        has_anchor = self.membership is not None and _ANCHOR in self.membership.partitions
+        return has_anchor or bool(reader.read_all(siblings)[0])
 
     def _look_around(self, texts: dict[int, Committed | None]) -> tuple[Restorer, dict[int, Committed | None]]:
         facts: TopicFacts = self._transport.facts(self._settings.input)
@@ -193,8 +223,9 @@ class Ownership:
             self._stuck = now
         elif now - self._stuck >= _TELL_EVERY:
             self._stuck = now
+            waits_for = "the group's first ledger" if self._early >= self._unrestored else "a transaction to end"
             told = {"partitions": sorted(self._unrestored), "remedy": _STUCK}
-            _log.warning("waiting for a transaction to end", extra=told)
+            _log.warning(f"waiting for {waits_for}", extra=told)
 
     def _quarantine(self, number: int, code: str) -> None:
         self.quarantined[number] = code

@@ -129,12 +129,17 @@ class Encoded(Protocol):
         """The rest."""
 
 
+def _all_writable(rows: Any) -> Sequence[bool]:
+    return [True] * len(rows)
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The anonymizing core under one policy.
 
     `write` makes the records of groups: the same bytes for the same members, policy and secret. `fingerprint` changes
-    with anything that could change a published byte; `key` is the secret ledgers are sealed with.
+    with anything that could change a published byte; `key` is the secret ledgers are sealed with. `writable` tells for
+    each of some rows whether it can be written; it is asked when writing failed.
     """
 
     encode: Callable[[Sequence[bytes | None], Ints, Floats], Any]
@@ -143,6 +148,7 @@ class Parts:
     write: Callable[[Sequence[Any]], Iterable[list[bytes]]]
     fingerprint: bytes
     key: bytes
+    writable: Callable[[Any], Sequence[bool]] = _all_writable
 
     def __repr__(self) -> str:
         return "<Parts>"

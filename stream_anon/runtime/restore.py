@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
+from stream_anon.errors import StreamAnonError
 from stream_anon.io.transport import Committed, TopicFacts
 from stream_anon.runtime.codec import Codec, LedgerError
 from stream_anon.runtime.ledger import Ledger, Place
@@ -17,7 +18,8 @@ REMEDIES = {
     "empty": "another program or a tool committed this offset without its ledger: delete the group's offset of this "
     "partition and say with --from where to begin",
     "version": "run the version of this program that wrote the ledger until the group is drained, then change",
-    "unreadable": "give back the secret the group was started with, or use a new group name",
+    "unreadable": "give back the secret the group was started with, or move the group with stream-anon handover, "
+    "or use a new group name",
     "malformed": "use a new group name, and report this",
     "misplaced": "the topic was made anew or moved: use a new group name",
     "moved": "a tool changed the offset and not its ledger: delete the group's offset of this partition and say with "
@@ -37,30 +39,78 @@ class QuarantineError(Exception):
         super().__init__(f"{code}: {REMEDIES[code]}")
 
 
+class OtherPolicyError(StreamAnonError):
+    """The consumer group belongs to another policy: two of them would publish the same people by two rules."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, partition: int, theirs: bytes | None, ours: bytes) -> None:
+        by = "another secret" if theirs is None else f"the policy with fingerprint {theirs.hex()}"
+        super().__init__(
+            f"the consumer group works by {by} (ledger of partition {partition}), this policy has fingerprint "
+            f"{ours.hex()}: start the policy of the group; or give this one its own `kafka.group` and `kafka.output`; "
+            "or end all workers of the group and move it with: stream-anon handover (docs/kafka.md, rolling to a new "
+            "policy)"
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class Restorer:
-    """Decides with what is known of the topic, its bounds, the output and the ledgers of all partitions."""
+class Reader:
+    """Reads the ledgers of one input topic under one policy, and refuses those of another."""
 
     codec: Codec
     fingerprint: bytes
     facts: TopicFacts
+
+    def place(self, partition: int) -> Place:
+        """Tell where a ledger of this partition belongs."""
+        return Place(self.facts.cluster_id, self.facts.topic_id, partition)
+
+    def read(self, partition: int, committed: Committed) -> Ledger:
+        """Decode a ledger; raises `LedgerError`, or `OtherPolicyError` if another policy wrote it."""
+        ledger = self.codec.decode(committed, self.place(partition))
+        if ledger.fingerprint != self.fingerprint:
+            raise OtherPolicyError(partition, ledger.fingerprint, self.fingerprint)
+        return ledger
+
+    def read_all(self, ledgers: Mapping[int, Committed | None]) -> tuple[list[Ledger], list[str]]:
+        """Read what can be read, and collect the codes of what cannot."""
+        found: list[Ledger] = []
+        codes: list[str] = []
+        for number, committed in ledgers.items():
+            if committed is not None:
+                try:
+                    found.append(self.read(number, committed))
+                except LedgerError as error:
+                    codes.append(error.code)
+        return found, codes
+
+    def refuse_others(self, ledgers: Mapping[int, Committed | None]) -> None:
+        """Raise `OtherPolicyError` if the group works by another policy, or by another secret altogether."""
+        found, codes = self.read_all(ledgers)
+        if "unreadable" in codes and not found:
+            raise OtherPolicyError(min(n for n, text in ledgers.items() if text is not None), None, self.fingerprint)
+
+
+@dataclass(frozen=True, slots=True)
+class Restorer(Reader):
+    """Decides with what is known of the topic, its bounds, the output and the ledgers of all partitions."""
+
     bounds: Mapping[int, tuple[int, int]]
     output_used: bool
     start: Start | None
 
-    def place(self, partition: int) -> Place:
-        """Where a ledger of this partition belongs."""
-        return Place(self.facts.cluster_id, self.facts.topic_id, partition)
-
     def restore(
         self, partition: int, committed: Committed | None, siblings: Mapping[int, Committed | None]
     ) -> Partition:
-        """The partition as its ledger left it, ready to be read from `position`; else `QuarantineError`."""
+        """The partition as its ledger left it, ready to be read from `position`; else `QuarantineError`, or
+        `OtherPolicyError`.
+        """
         if committed is None:
             at = self._first(partition, siblings)
             return Partition(Ledger(self.place(partition), self.fingerprint, at), None, at)
         try:
-            ledger = self.codec.decode(committed, self.place(partition))
+            ledger = self.read(partition, committed)
         except LedgerError as error:
             raise QuarantineError(error.code) from None
         first, end = self.bounds[partition]
@@ -76,11 +126,14 @@ class Restorer:
         """
         first, end = self.bounds[partition]
         told = end if self.start == "latest" else first
-        known = self._known(siblings)
-        if known is None:
+        ledgers, codes = self.read_all(siblings)
+        if not ledgers:
+            if "unreadable" in codes:
+                raise QuarantineError("unreadable")
             if self.output_used and self.start is None:
                 raise QuarantineError("unproved")
             return told
+        known = max(ledger.known for ledger in ledgers)
         if known == 0:
             return told
         if partition >= known:
@@ -88,14 +141,3 @@ class Restorer:
         if self.start is None:
             raise QuarantineError("unproved")
         return told
-
-    def _known(self, siblings: Mapping[int, Committed | None]) -> int | None:
-        """How many partitions are known to have had a ledger; None without any ledger that can be read."""
-        known = []
-        for number, committed in siblings.items():
-            if committed is not None:
-                try:
-                    known.append(self.codec.decode(committed, self.place(number)).known)
-                except LedgerError:
-                    continue
-        return max(known, default=None)

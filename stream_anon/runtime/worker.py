@@ -25,6 +25,7 @@ from stream_anon.runtime.pace import Pace, Portion, engine_bound
 from stream_anon.runtime.partition import PER_OFFSET, PER_ROW, rows_of
 from stream_anon.runtime.parts import Formed, Parts
 from stream_anon.runtime.plan import Plan, Planner
+from stream_anon.runtime.restore import OtherPolicyError
 from stream_anon.runtime.settings import WorkerSettings
 
 _log = logging.getLogger("stream_anon.worker")
@@ -87,6 +88,7 @@ class Worker:
     def run(self) -> None:
         """Work until stopped, then leave nothing announced behind."""
         self.ownership.check_topics()
+        self.ownership.check_policy()
         self._transport.renew()  # before the first record: it takes a second on a new broker, and shows missing rights
         try:
             while not self._stop:
@@ -95,6 +97,9 @@ class Worker:
         except PrivacyViolation:
             self._observer.violated()
             _log.critical("a group was stopped at the gate", extra={"remedy": "report it: this is a defect"})
+            raise
+        except OtherPolicyError:
+            self._transport.close()  # at once: the partitions are for those who may work on them
             raise
         self._transport.close()
 

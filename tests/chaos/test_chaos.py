@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
 from chaos import MUST_BE_ZERO, parse, run
-
-pytestmark = pytest.mark.flaky(reruns=0)
 
 
 def test_six_failures_change_nothing(bootstrap: str) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from chaos import MUST_BE_ZERO
 from rolling import parse, run
-
-pytestmark = pytest.mark.flaky(reruns=0)
 
 
 def test_a_worker_replaced_under_load_changes_nothing(bootstrap: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.io.kafka import KafkaTransport
@@ -95,6 +95,15 @@ class Fault:
             assert time.monotonic() < end, "no group was announced"
             worker.step()
         transport.close()
+
+    def delete_the_input(self) -> None:
+        """What retention does, at once."""
+        tp = TopicPartition(self.input, 0)
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        reader = KafkaConsumer(bootstrap_servers=self.bootstrap)
+        admin.delete_records({tp: reader.end_offsets([tp])[tp]})
+        reader.close()
+        admin.close()
 
     def stop(self) -> None:
         if self._worker and self._thread and self._status:

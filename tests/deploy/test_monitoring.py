@@ -34,7 +34,7 @@ FIRES_FOR = {  # which worker of the scene has the fault
     "StreamAnonLedgerNearLimit": "late",  # what was announced stays there while the transaction hangs
     "StreamAnonSuppressionRising": "alone",
     "StreamAnonRecordsRejected": "broken",
-    "StreamAnonGroupsWithdrawn": "changed",
+    "StreamAnonGroupsWithdrawn": "gone",
 }
 SERVICES = yaml(ROOT / "docker-compose.yml")["services"]
 
@@ -82,10 +82,11 @@ class Scene:
         faults["wiped"].commit_without_a_ledger()
         for name in ("wiped", "alone", "broken"):
             faults[name].start(faults[name].policy())
-        trickle = Trickle(self._bootstrap, {faults["changed"].input: people})
-        faults["changed"].announce_and_leave(faults["changed"].policy())
+        trickle = Trickle(self._bootstrap, {faults["gone"].input: people})
+        faults["gone"].announce_and_leave(faults["gone"].policy())
         trickle.stop()
-        faults["changed"].start(faults["changed"].policy(k=4))
+        faults["gone"].delete_the_input()
+        faults["gone"].start(faults["gone"].policy())
 
     def service(self, name: str, *more: str) -> subprocess.Popen[bytes]:
         """The command of a service of the compose file, with its environment; only addresses differ."""

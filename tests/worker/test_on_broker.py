@@ -8,7 +8,6 @@ from base64 import b85decode
 
 import pytest
 from broker_world import World, each_client, notes, quarantine, rows
-from fifo import parts
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewTopic
 
@@ -88,15 +87,6 @@ def test_a_partition_added_under_load_is_read_from_its_beginning(world: World) -
     world.produce(*rows(3, 10))
     world.published(9, worker)
     assert notes(worker).quarantined == {}
-
-
-def test_a_policy_changed_between_announcing_and_publishing(world: World) -> None:
-    world.create()
-    world.produce(*rows(3))
-    world.announce_and_leave()
-    worker = world.worker(parts(salt=b"policy two"))
-    world.until(lambda: ("withdrawn", "policy_changed", 1, 3) in notes(worker).seen, worker)
-    assert world.read(level="read_uncommitted") == []
 
 
 @each_client

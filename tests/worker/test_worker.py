@@ -114,14 +114,6 @@ def test_a_group_with_a_missing_member_is_withdrawn_whole(world: World) -> None:
     assert world.out(committed=False) == []
 
 
-def test_a_changed_policy_withdraws_what_was_announced(world: World) -> None:
-    world.produce(*rows(3))
-    announce_and_leave(world)
-    notes = world.go(world.worker("x", parts(salt=b"policy two")))
-    assert ("withdrawn", "policy_changed", 1, 3) in notes.seen
-    assert world.out(committed=False) == []
-
-
 def test_other_bytes_under_the_same_fingerprint_are_withdrawn(world: World) -> None:
     world.produce(*rows(3))
     announce_and_leave(world)
