@@ -58,7 +58,7 @@ def preview(
     kind_of(data)
     if html is not None:
         refuse_to_overwrite(html, force)
-    read = Tally([], schema.requirements.k)
+    read = Tally([], schema.requirements.k, schema.counts)
     with bars(quiet=as_json) as bar:
         encoded = encode_all(up_to(limit, read_parts(data)), schema, read, unheard, bar("reading"))
         make_ready(schema.policy, quiet=as_json)
