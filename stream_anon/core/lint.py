@@ -14,6 +14,8 @@ from stream_anon.core.hierarchy import Hierarchy, Tree, Trouble
 from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
 from stream_anon.errors import Problem, Severity
 from stream_anon.policy import LoadedPolicy, Policy
+from stream_anon.policy.hierarchies import IntervalHierarchy
+from stream_anon.policy.hierarchy_rules import exact_ends, proposed_grids
 from stream_anon.policy.privacy import AlphaK, KAnonymity, LCAnonymity, LDiversity
 
 MANY = 8
@@ -34,6 +36,7 @@ def warnings(loaded: LoadedPolicy, schema: Schema, rows: Iterable[Row] | None = 
     found = [
         *_subject(loaded.policy),
         *_many(loaded.policy),
+        *_exact_ends(loaded.policy),
         *_secrets(loaded),
         *_shares(loaded.policy),
         *_trees(schema),
@@ -64,6 +67,15 @@ def _many(policy: Policy) -> Iterator[Problem]:
         message = f"{count} quasi-identifiers: expect a high loss"
         hint = f"leave out what nobody needs; up to {MANY} work well"
         yield _warning(("attributes",), "many-quasi-identifiers", message, hint)
+
+
+def _exact_ends(policy: Policy) -> Iterator[Problem]:
+    for name, attribute in policy.quasi_identifiers.items():
+        hierarchy = attribute.hierarchy
+        if isinstance(hierarchy, IntervalHierarchy) and hierarchy.snap == [] and exact_ends(hierarchy):
+            message = "the ends of published intervals are exact values of somebody in the group"
+            hint = f"snap: {proposed_grids(hierarchy)}"
+            yield _warning(("attributes", name, "hierarchy", "snap"), "exact-ends", message, hint)
 
 
 def _secrets(loaded: LoadedPolicy) -> Iterator[Problem]:
