@@ -11,6 +11,7 @@ import numpy as np
 
 from stream_anon.core.decode import Decoder
 from stream_anon.core.hierarchy import Hierarchy, Tree, Trouble
+from stream_anon.core.privacy import LCAnonymity as BuiltLC
 from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
 from stream_anon.errors import Problem, Severity
 from stream_anon.policy import LoadedPolicy, Policy
@@ -39,6 +40,7 @@ def warnings(loaded: LoadedPolicy, schema: Schema, rows: Iterable[Row] | None = 
         *_exact_ends(loaded.policy),
         *_secrets(loaded),
         *_shares(loaded.policy),
+        *_sensitivities(schema),
         *_trees(schema),
         *_diversity(schema),
     ]
@@ -96,6 +98,15 @@ def _shares(policy: Policy) -> Iterator[Problem]:
             message = f"c is below 1/l: no group of {model.l} values can keep every share within c"
             hint = f"at least {1 / model.l:.4g}, or a larger l"
             yield _warning(("privacy", index, "c"), "c-below-1-over-l", message, hint)
+
+
+def _sensitivities(schema: Schema) -> Iterator[Problem]:
+    built = iter(model for model in schema.requirements.models if isinstance(model, BuiltLC))
+    for index, model in enumerate(schema.policy.privacy):
+        if isinstance(model, LCAnonymity) and any(next(built).sensitivities.values()):
+            message = "sensitivity orders the classes of the batch algorithm lc-clustering; nothing else looks at it"
+            hint = "on the stream and in other algorithms only l and c protect: raise l where a value is sensitive"
+            yield _warning(("privacy", index, "values"), "sensitivity-unused", message, hint)
 
 
 def _trees(schema: Schema) -> Iterator[Problem]:
