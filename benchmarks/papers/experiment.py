@@ -62,7 +62,7 @@ class Experiment:
         """The schema with these quasi-identifiers."""
         attributes: dict[str, Any] = {}
         for name in quasi:
-            age = {"kind": "interval", "range": [17, 90]}
+            age = {"kind": "interval", "range": [17, 90], "snap": "none"}
             tree = {"kind": "csv", "path": f"{name}.csv"}
             kind = {"type": "integer", "hierarchy": age} if name == "age" else {"type": "category", "hierarchy": tree}
             attributes[name] = {"role": "quasi_identifier"} | kind

@@ -23,15 +23,16 @@ Ints = npt.NDArray[np.int64]
 class Compared:
     """What the comparison came to. `determined` groups can have been made of one set of raw rows only.
 
-    `chance` is that to tell whose a raw row is, from its exact quasi-identifiers. `unread` are the first lines of the
-    raw table that are no records, each with its code.
+    `unread` are the first lines of the raw table that are no records, each with its code. `chance` is that to tell
+    whose a raw row is, from its exact quasi-identifiers. It and `fewest_people` are None where the policy names no
+    subject: nobody knows which rows are one person's.
     """
 
     raw_rows: int = 0
     covered: int = 0
     matched: int = 0
     determined: int = 0
-    fewest_people: int = 0
+    fewest_people: int | None = None
     largest_breach: float | None = None
     longest_delay: float | None = None
     chance: Chance | None = None
@@ -41,7 +42,7 @@ class Compared:
 def compare(rows: Rows, labels: Mapping[int, Label], original: Original, rules: Rules, findings: Findings) -> Compared:
     """Compare all published rows, sorted by group, with the raw table."""
     kinds = list(original.kinds(rows, labels))
-    found = Compared(raw_rows=len(original), chance=_chance_before(original, rules))
+    found = Compared(raw_rows=len(original), chance=_chance_before(original, rules) if rules.subject else None)
     found.covered = sum(kind.number for kind, _ in kinds if len(kind.candidates))
     matched, lacking = match(kinds, len(rows), len(original))
     found.matched = int((matched >= 0).sum())
@@ -81,11 +82,13 @@ def _judge(
         found.determined += 1
     else:
         people = largest([kind.number for kind, _ in members], choices)
-    if people < declared or (sure and people != declared):
+    if rules.subject and (people < declared or (sure and people != declared)):
         findings.note("people", [group])
-    if people < rules.k <= min(declared, number):  # fewer by their own account were noted before
+    claimed = min(declared, number) if rules.subject else number
+    if people < rules.k <= claimed:  # fewer by their own account were noted before
         findings.note("k_anonymity", [group])
-    found.fewest_people = min(found.fewest_people or people, people)
+    if rules.subject:
+        found.fewest_people = min(found.fewest_people or people, people)
     if sure:
         _exactly(group, members, rows, original, rules, findings, people)
     for model in rules.models:

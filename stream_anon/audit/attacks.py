@@ -39,11 +39,15 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """All attacks on one table. `highest_chance`: the best chance to name the person of a record, raw and published."""
+    """All attacks on one table. `highest_chance`: the best chance to name the person of a record, raw and published.
+
+    Where `k_counts` is records, every record was taken for another person's: the chance may be higher.
+    """
 
     source: str
     policy: str
     k: int
+    k_counts: str
     raw_rows: int
     records: int
     highest_chance: tuple[float, float]
@@ -68,11 +72,12 @@ def attack_file(path: Path, rules: Rules, original: Original, listed: Original |
     chances = tuple(float(_chance(view).max()) for view in (raw, published))
     notes = [f"{published.strangers:,} records fit no raw row that is left"] if published.strangers else []
     if rules.subject is None:
-        notes.append("the policy names no subject: every record counts as a person, and nobody can be followed")
+        notes.append("people not judged: the policy names no subject; each record was counted, and nobody followed")
     return AttackResult(
         source=str(path),
         policy=rules.name,
         k=rules.k,
+        k_counts="people" if rules.subject else "records",
         raw_rows=len(raw),
         records=len(published),
         highest_chance=(chances[0], chances[1]),
@@ -90,7 +95,8 @@ Succeeds = Callable[[View], Bools]
 def attacks(rules: Rules) -> Iterator[tuple[str, str, str, Succeeds]]:
     """Every attack that this policy's table is open to: name, attribute, meaning, and on which records it succeeds."""
     k = rules.k
-    yield "linking", "", f"a list of people names its person with a chance above 1/{k}", partial(_linked, k=k)
+    whose = "people names its person" if rules.subject else "records names its own"
+    yield "linking", "", f"a list of {whose} with a chance above 1/{k}", partial(_linked, k=k)
     for name, column in rules.sensitive.items():
         share = _allowed(rules, name)
         yield "homogeneity", name, "all alike have one value", partial(_few, name=name, most=1)

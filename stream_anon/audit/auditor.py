@@ -87,6 +87,7 @@ class Auditor:
         seen, numbers, rules, findings = self._judge.seen, self._numbers, self._rules, self._findings.all()
         classes, smallest = self._judge.classes()
         loss, counted = numbers.losses.tolist()
+        judged = not seen.uncounted and (rules is None or rules.subject is not None)
         measures = {
             name: SensitiveMeasure(
                 seen.fewest_values[name],
@@ -103,15 +104,17 @@ class Auditor:
             groups=seen.groups,
             classes=classes,
             fewest_rows=seen.fewest_rows,
-            fewest_people=seen.fewest_people,
-            required_people=rules.k if rules else None,
+            k_counts="people" if judged else "records",
+            required=rules.k if rules else None,
+            fewest_people=seen.fewest_people if judged else None,
+            required_people=rules.k if rules and judged else None,
             smallest_class=smallest,
             max_delay=rules.max_delay if rules else None,
             loss=round(loss / counted, 6) if counted else None,
             losses=numbers.loss_per_attribute(),
             sizes=dict(sorted(seen.sizes.items())),
-            people=dict(sorted(seen.people.items())),
-            chance=self._judge.chances.all(),
+            people=dict(sorted(seen.people.items())) if judged else None,
+            chance=self._judge.chances.all() if judged else None,
             sensitive=measures,
             versions=dict(numbers.policies),
             repeated=self._repeated,

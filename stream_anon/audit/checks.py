@@ -42,17 +42,16 @@ _WITH_POLICY = (
     Check("the records of a group look the same", ("two-generalizations",)),
     Check("the loss is what was declared", ("loss",)),
 )
-_WITH_RAW = (
-    Check("every record is made of one raw row, no raw row of two records", ("not-in-raw", "more-than-raw")),
-    Check("groups hold as many people as they declare", ("people",)),
-)
+_WITH_RAW = (Check("every record is made of one raw row, no raw row of two records", ("not-in-raw", "more-than-raw")),)
+_OF_PEOPLE = (Check("groups hold as many people as they declare", ("people",)),)
 _OF_TOPICS = (Check("keys, headers and times of records tell nothing more", ("key", "header", "timestamp")),)
 
 
 def checks(rules: Rules | None, raw: bool, topic: bool, findings: Sequence[Finding]) -> tuple[Check, ...]:
     """Every check that was made, the policy's models first."""
     made = [*(_models(rules, raw) if rules else ()), *_ALWAYS, *(_WITH_POLICY if rules else ())]
-    made += [*(_WITH_RAW if raw else ()), *(_OF_TOPICS if topic else ())]
+    made += [*(_WITH_RAW if raw else ()), *(_OF_PEOPLE if raw and rules and rules.subject else ())]
+    made += [*(_OF_TOPICS if topic else ())]
     return tuple(
         Check(check.promise, check.codes, check.attribute, tuple(f for f in findings if _breaks(f, check)))
         for check in made
@@ -67,17 +66,18 @@ def _breaks(finding: Finding, check: Check) -> bool:
 def _models(rules: Rules, raw: bool) -> Iterator[Check]:
     """One check for each kind of model and attribute, whose findings cannot be told apart."""
     wanted: dict[tuple[str, str], list[str]] = {}
+    who = "people" if rules.subject else "records"
     for model in rules.models:
         if raw or not isinstance(model, Guarding):
-            wanted.setdefault((model.code, getattr(model, "attribute", "")), []).append(_promise(model))
+            wanted.setdefault((model.code, getattr(model, "attribute", "")), []).append(_promise(model, who))
     for (code, attribute), promises in wanted.items():
         yield Check("; ".join(promises), (code,), attribute)
 
 
-def _promise(model: Model) -> str:
+def _promise(model: Model, who: str) -> str:
     match model:
         case KAnonymity():
-            return f"every group has at least {model.k:,} people"
+            return f"every group has at least {model.k:,} {who}"
         case LDiversity():
             kind = {"recursive": f" (recursive, c = {model.c:g})", "entropy": " (entropy)"}.get(model.variant, "")
             return f"{model.attribute}: at least {model.l:,} values in every group{kind}"
@@ -85,7 +85,7 @@ def _promise(model: Model) -> str:
             return f"{model.attribute}: at least {model.l:,} values, none with a share above {model.c:g}"
         case AlphaK():
             share = f"{model.default:g}" if not model.alphas else "its alpha"
-            return f"{model.attribute}: at least {model.k:,} people, no value with a share above {share}"
+            return f"{model.attribute}: at least {model.k:,} {who}, no value with a share above {share}"
         case TCloseness():
             return f"{model.attribute}: within {model.t:g} of the reference in every group"
         case Guarding():

@@ -14,8 +14,8 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 ENVELOPE = "_anon"
-FACTS = {"policy": str, "group": str, "row": int, "size": int, "subjects": int, "loss": float}
-"""What the envelope tells of a record, and nothing else."""
+FACTS: dict[str, Any] = {"policy": str, "group": str, "row": int, "size": int, "subjects": int | None, "loss": float}
+"""What the envelope tells of a record, and nothing else; people are null where the policy names no subject."""
 
 COUNTS = ("row", "size", "subjects")
 MOST = 2**31
@@ -56,6 +56,16 @@ class Chunk:
 
     def __len__(self) -> int:
         return len(self.row)
+
+
+def counts(numbers: Iterable[int | None]) -> bool:
+    """Whether these are possible counts; None is nothing counted.
+
+    >>> counts([0, None, 7]), counts([-1])
+    (True, False)
+    """
+    given = [number or 0 for number in numbers]
+    return 0 <= min(given, default=0) <= max(given, default=0) < MOST
 
 
 def parts(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_anon.audit.chunks import AT_ONCE, COUNTS, ENVELOPE, FACTS, MOST, Chunk, Coded, hashable, parts, tuples
+from stream_anon.audit.chunks import AT_ONCE, COUNTS, ENVELOPE, FACTS, Chunk, Coded, counts, hashable, parts, tuples
 from stream_anon.audit.csv_rows import CsvTable
 from stream_anon.audit.findings import Findings
 from stream_anon.audit.lines import LineReader, key_of
@@ -109,6 +109,10 @@ def _declared(name: str, declared: set[str]) -> bool:
     return name in declared or any(name.startswith(f"{field}.") for field in declared)
 
 
+_READ = FACTS | {"subjects": lambda value: None if value in (None, "") else int(value)}
+"""How a cell of the envelope becomes what it tells."""
+
+
 def _facts(columns: dict[str, list[Any]], findings: Findings) -> tuple[dict[str, Any], Kept]:
     """The envelope's columns, and which records are kept if some have none that can be understood."""
     try:
@@ -116,16 +120,16 @@ def _facts(columns: dict[str, list[Any]], findings: Findings) -> tuple[dict[str,
     except KeyError:
         raise Unreadable("this is no output of stream-anon: it has no columns _anon.group, _anon.row, ...") from None
     try:
-        facts: dict[str, Any] = {fact: list(map(FACTS[fact], values)) for fact, values in given.items()}
-        if all(0 <= min(facts[fact]) <= max(facts[fact]) < MOST for fact in COUNTS):
+        facts: dict[str, Any] = {fact: list(map(_READ[fact], values)) for fact, values in given.items()}
+        if all(counts(facts[fact]) for fact in COUNTS):
             return facts, None
     except (TypeError, ValueError):
         pass
     kept, facts = [], {fact: [] for fact in FACTS}
     for i, values in enumerate(zip(*given.values(), strict=True)):
         try:
-            told = [kind(value) for kind, value in zip(FACTS.values(), values, strict=True)]
-            right = all(0 <= number < MOST for number in told[2:5])
+            told = [read(value) for read, value in zip(_READ.values(), values, strict=True)]
+            right = counts(told[2:5])
         except (TypeError, ValueError):
             right = False
         if not right:

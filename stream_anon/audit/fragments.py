@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_anon.audit.chunks import ENVELOPE, FACTS, MOST, Chunk, Coded, Ints, hashable, tuples
+from stream_anon.audit.chunks import ENVELOPE, FACTS, MOST, Chunk, Coded, Ints, counts, hashable, tuples
 from stream_anon.audit.policy import Rules
 from stream_anon.audit.structures import Form, Kinds, label_kinds, own_kinds
 
@@ -81,7 +81,7 @@ class Fragments:
         labels, own, mark, sums = columns
         if labels is None or own is None or mark is None or sums is None:
             return None
-        if min(map(min, sums[:2])) < 0 or max(row.max(), *map(max, sums[:2])) >= MOST:
+        if row.max() >= MOST or not all(map(counts, sums[:2])):
             return None
         values = [[hashable(value) for value in column] for column in own]
         return Chunk(

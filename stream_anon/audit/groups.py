@@ -21,12 +21,13 @@ SPREAD = 60_000
 
 @dataclass(slots=True)
 class Seen:
-    """The least and the most of all groups so far."""
+    """The least and the most of all groups so far. `uncounted` groups do not tell how many people they hold."""
 
     groups: int = 0
     records: int = 0
     fewest_rows: int = 0
     fewest_people: int = 0
+    uncounted: int = 0
     undecided: int = 0
     sizes: dict[int, int] = field(default_factory=dict)
     people: dict[int, int] = field(default_factory=dict)
@@ -37,11 +38,12 @@ class Seen:
 
 
 class Judge:
-    """Judges blocks of whole groups, sorted by group and row."""
+    """Judges blocks of whole groups, sorted by group and row; by records where the policy names no subject."""
 
     def __init__(self, rules: Rules | None, findings: Findings) -> None:
         self._rules, self._findings = rules, findings
         self._growing = rules is None or rules.growing
+        self._records = rules is not None and rules.subject is None
         self.seen, self.chances = Seen(), Chances(rules.k if rules else 1)
         self._classes: list[npt.NDArray[np.void]] = []
 
@@ -49,7 +51,10 @@ class Judge:
         """Judge one block."""
         group, starts, number = np.unique(rows["group"], return_index=True, return_counts=True)
         which = np.repeat(np.arange(len(group)), number)
-        people = np.minimum(np.maximum.reduceat(rows["people"], starts), number)
+        declared = np.maximum.reduceat(rows["people"], starts)
+        uncounted = np.ones(len(group), np.bool_) if self._records else declared == 0
+        people = np.where(uncounted, number, np.minimum(declared, number))
+        self.seen.uncounted += int(uncounted.sum())
         self._structure(rows, group, starts, number, which)
         self.seen.groups += len(group)
         self.seen.records += len(rows)
@@ -90,7 +95,11 @@ class Judge:
         else:
             note("size", group[(declared != number) | (least("size") != declared)])
             note("subjects", group[least("people") != most("people")])
-        note("subjects", group[(most("people") > number) | (least("people") < 1)])
+        if self._records:  # nobody could have counted them
+            note("subjects", group[most("people") > 0])
+        else:
+            nobody = least("people") < (1 if self._rules is not None else 0)
+            note("subjects", group[(most("people") > number) | nobody])
         note("timestamp", group[most("time") - least("time") > SPREAD])
 
     def _models(self, rows: Rows, group: Ints, number: Ints, which: Ints, people: Ints, rules: Rules) -> None:

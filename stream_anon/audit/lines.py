@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_anon.audit.chunks import ENVELOPE, FACTS, MOST, Chunk, Coded, Ints, hashable, tuples
+from stream_anon.audit.chunks import ENVELOPE, FACTS, Chunk, Coded, Ints, counts, hashable, tuples
 from stream_anon.audit.findings import Findings
 from stream_anon.audit.fragments import Fragments
 from stream_anon.audit.policy import Rules
@@ -33,7 +33,7 @@ class LineReader:
         if chunk is not None:
             return chunk
         columns = self._form.columns(lines)
-        if columns is None or any(not 0 <= min(c) <= max(c) < MOST for c in columns[-4:-1]):
+        if columns is None or not all(map(counts, columns[-4:-1])):
             return self._carefully(lines, times)
         return self._chunk([[hashable(value) for value in column] for column in columns], len(lines), times)
 
@@ -97,12 +97,12 @@ class LineReader:
             note("missing-field", [group], column=name)
 
 
-def _right(value: Any, kind: type) -> bool:
+def _right(value: Any, kind: Any) -> bool:
     """Whether a fact of the envelope is of its kind."""
     if isinstance(value, bool):
         return False
-    if kind is int:
-        return isinstance(value, int) and 0 <= value < MOST
+    if value is None or kind in (int, FACTS["subjects"]):
+        return isinstance(value, kind) and counts([value])
     return isinstance(value, int | float if kind is float else kind)
 
 

@@ -57,7 +57,8 @@ class _Labels(dict[Any, int]):
 class Numbers:
     """Turns chunks into rows and notes what is wrong with single records.
 
-    With `keep`, rows also tell what is published of insensitive fields, and `labels` finds the labels of a box.
+    Rows that declare no number of people have 0. With `keep`, rows also tell what is published of insensitive fields,
+    and `labels` finds the labels of a box.
     """
 
     def __init__(self, rules: Rules | None, findings: Findings, keep: bool = False) -> None:
@@ -80,7 +81,7 @@ class Numbers:
         rows["group"] = self._groups(chunk.marks)
         rows["row"], rows["time"] = chunk.row, 0 if chunk.times is None else chunk.times
         sums = np.array(chunk.sums.entries, dtype=np.float64)
-        rows["size"], rows["people"] = sums[chunk.sums.index, 0], sums[chunk.sums.index, 1]
+        rows["size"], rows["people"] = sums[chunk.sums.index, 0], np.nan_to_num(sums[chunk.sums.index, 1])
         if self._rules is not None:
             self._generalizations(chunk.labels, sums[chunk.sums.index, 2], rows, self._rules)
             self._values(chunk.own, rows, self._rules)

@@ -137,8 +137,9 @@ def _scale(spec: dict[str, Any], folder: Path) -> Scale:
     match shape["kind"]:
         case "interval":
             bounds = tuple(shape["range"]) if shape.get("range") else None
-            whole = spec["type"] == "integer"
-            return IntervalScale(bounds, shape.get("scale"), shape.get("snap") or (), shape.get("step"), whole, absent)
+            whole, grids = spec["type"] == "integer", shape.get("snap")
+            grids = () if grids in (None, "none") else grids
+            return IntervalScale(bounds, shape.get("scale"), grids, shape.get("step"), whole, absent)
         case "prefix":
             return PrefixScale(shape["length"], shape.get("alphabet") == "alphanumeric", absent)
         case "calendar":

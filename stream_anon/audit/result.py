@@ -31,8 +31,10 @@ class AuditResult:
 
     `open` records were waiting for the rest of their group when the audit of a topic ended. `undecided` groups have
     more rows than people, so that a model that counts people's values could only be judged in their favour.
-    `sizes` maps a group's number of records to how many groups have it, `people` does so for its people. `losses` are
-    of those attributes whose labels tell it. `chance` is that to tell whose a record is, within its group.
+    `k_counts` is what groups were judged by, people or records; where it is records, whatever tells of people is None:
+    it was not judged. `required` is k. `sizes` maps a group's number of records to how many groups have it, `people`
+    does so for its people. `losses` are of those attributes whose labels tell it. `chance` is that to tell whose a
+    record is, within its group.
     """
 
     source: str
@@ -41,15 +43,17 @@ class AuditResult:
     groups: int
     classes: int
     fewest_rows: int
-    fewest_people: int
+    k_counts: str
+    required: int | None
+    fewest_people: int | None
     required_people: int | None
     smallest_class: int
     max_delay: float | None
     loss: float | None
     losses: dict[str, float]
     sizes: dict[int, int]
-    people: dict[int, int]
-    chance: Chance
+    people: dict[int, int] | None
+    chance: Chance | None
     sensitive: dict[str, SensitiveMeasure]
     versions: dict[str, int]
     repeated: int
@@ -61,6 +65,19 @@ class AuditResult:
     findings: tuple[Finding, ...]
 
     @property
+    def fewest(self) -> int:
+        """The smallest group, in what `k_counts` says."""
+        return self.fewest_rows if self.fewest_people is None else self.fewest_people
+
+    @property
+    def verdict(self) -> str:
+        """Whether it passed, and whether people were judged at all."""
+        judged = "passed" if self.passed else "FAILED"
+        if self.k_counts == "people":
+            return judged
+        return f"{judged}; people not judged: no subject is declared, so k counted records"
+
+    @property
     def passed(self) -> bool:
         """Whether nothing was found."""
         return not self.findings
@@ -68,4 +85,4 @@ class AuditResult:
     def as_data(self) -> dict[str, Any]:
         """Plain data for JSON."""
         told = [{"promise": c.promise, "kept": c.kept, "codes": c.codes, "attribute": c.attribute} for c in self.checks]
-        return {"passed": self.passed, **asdict(self), "checks": told}
+        return {"passed": self.passed, "verdict": self.verdict, **asdict(self), "checks": told}

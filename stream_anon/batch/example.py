@@ -42,7 +42,7 @@ def ages(
                 "age": {
                     "role": "quasi_identifier",
                     "type": "integer",
-                    "hierarchy": {"kind": "interval", "range": [0, 100]},
+                    "hierarchy": {"kind": "interval", "range": [0, 100], "snap": "none"},
                 },
                 "illness": {
                     "role": "sensitive",

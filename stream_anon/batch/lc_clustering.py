@@ -28,11 +28,12 @@ TRIED = 50
 class LCClustering:
     """Each sensitive value brings its own l; no value has a share above c of its class.
 
-    1. Bucket the rows by sensitive value, the most demanding first (sorted by l, which need not follow sensitivity).
-    2. Seed a class from the most demanding bucket; fill it with one row from each other bucket, the least demanding
-       first, until it has l values, and 1/c of them at least; from each bucket the row that costs least. Among equally
-       demanding buckets the fullest comes first, so that none is left over.
-    3. Stop when the most demanding bucket cannot be served: to skip it would leave its rows without company.
+    1. Bucket the rows by sensitive value, the most sensitive first; among equals that of the largest l.
+    2. Seed a class from the first bucket; fill it with one row from each other bucket, the least sensitive first, until
+       it has as many values as the most demanding of them asks for, and 1/c of them at least; from each bucket the row
+       that costs least. So a sensitive value is in the company of harmless ones. Among equals the fullest bucket comes
+       first, so that none is left over; a value that asks for more values than are left is no company.
+    3. Stop when the first bucket cannot be served: to skip it would leave its rows without company.
     4. Place what is left by least added loss, wherever the class then still satisfies the policy; suppress the rest.
     5. Cut classes of at least twice their l, if both halves satisfy the policy and lose less.
 
@@ -70,15 +71,20 @@ class LCClustering:
         rng, column = np.random.default_rng(self._seed), rows.sensitive[:, model.column]
         buckets = {code: rng.permutation(np.flatnonzero(column == code)) for code in codes}
         least = max(math.ceil(1 / model.c - 1e-9), 1)
+
+        def rank(code: int) -> tuple[float, int]:
+            return model.sensitivities.get(code, 0.0), demand[code]
+
         found: list[Ints] = []
         failed, settled = 0, 0
         while filled := [code for code in codes if len(buckets[code])]:
-            top = min(filled, key=lambda code: (-demand[code], -len(buckets[code])))
+            top = max(filled, key=lambda code: (*rank(code), len(buckets[code])))
             wanted = max(demand[top], least)
             seed = int(buckets[top][-1 - failed % len(buckets[top])])
-            order = [code for code in filled if code != top]
-            order.sort(key=lambda code: (demand[code], -len(buckets[code])))
-            members = _fill(dense, seed, [buckets[code] for code in order], wanted, judge.need.k, person, inside)
+            order = [code for code in filled if code != top and demand[code] <= len(filled)]
+            order.sort(key=lambda code: (*rank(code), -len(buckets[code])))
+            others = [(buckets[code], demand[code]) for code in order]
+            members = _fill(dense, seed, others, wanted, judge.need.k, person, inside)
             if len(order) + 1 < wanted or not judge.holds(members):
                 failed += 1
                 if failed >= min(len(buckets[top]), TRIED) or len(order) + 1 < wanted:
@@ -93,12 +99,17 @@ class LCClustering:
         return found
 
 
-def _fill(dense: Dense, seed: int, others: list[Ints], wanted: int, k: int, person: Ints, inside: Ints) -> Ints:
-    """The seed with the cheapest row of one bucket after the other; round again if more people are needed."""
+def _fill(
+    dense: Dense, seed: int, others: list[tuple[Ints, int]], wanted: int, k: int, person: Ints, inside: Ints
+) -> Ints:
+    """The seed with the cheapest row of one bucket after the other; round again if more people are needed.
+
+    With each bucket comes the number of values its rows ask for: `wanted` grows with those who join.
+    """
     members, low, high = [seed], dense.code[seed].copy(), dense.code[seed].copy()
     if len(person):
         inside[person[seed]] = 1
-    for bucket in others * math.ceil(max(k, wanted) / max(len(others), 1)):
+    for bucket, asked in others * math.ceil(max(k, wanted) / max(len(others), 1)):
         if len(members) >= max(wanted, k):
             break
         free = np.flatnonzero(~np.isin(bucket, members)) if len(members) >= wanted else np.arange(len(bucket))
@@ -106,6 +117,7 @@ def _fill(dense: Dense, seed: int, others: list[Ints], wanted: int, k: int, pers
         if place >= 0:
             row = int(bucket[place])
             members.append(row)
+            wanted = max(wanted, asked)
             widen(dense, low, high, row)
             if len(person):
                 inside[person[row]] = 1

@@ -29,6 +29,7 @@ from stream_anon.io.tables import kind_of, read_parts
 from stream_anon.observe.limits import Limits
 from stream_anon.report import page_of, render
 from stream_anon.report.parts import Tile
+from stream_anon.report.result import NO_SUBJECT
 from stream_anon.runtime.anonymize import Anonymization
 
 LONG = 10.0
@@ -196,7 +197,10 @@ def _lines(found: dict[str, Any], data: Path, out: Path, policy: str) -> Iterato
     if found["published"]:
         losses = ", ".join(f"{name} {loss:.3f}" for name, loss in found["loss_per_attribute"].items())
         yield f"information lost: {found['loss']:.4f}{whole(found['suppressed'])} ({losses})"
-        yield f"smallest class: {found['smallest_class_people']:,} people, required {found['required_people']:,}"
+        who = found["k_counts"]
+        yield f"smallest class: {found[f'smallest_group_{who}']:,} {who}, required {found[f'required_{who}']:,}"
+        if who == "records":
+            yield NO_SUBJECT
     for name, loss in found["loss_of_sensitive"].items():
         yield f"lost by raising {name}: {loss:.3f}"
     yield f"{found['seconds']:.1f} s ({found['cpu_seconds']:.1f} s CPU), {found['peak_mb']:,.0f} MB"

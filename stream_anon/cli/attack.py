@@ -56,7 +56,8 @@ def _show(result: AttackResult, policy: Path) -> None:
     output.talk().print(table)
     raw, published = result.highest_chance
     best = f"{raw:.3f} raw, {published:.3f} published; 1/k is {1 / result.k:.3f}"
-    output.say(f"best chance to name the person of a record: {best}")
+    what = "name the person of" if result.k_counts == "people" else "recognise"
+    output.say(f"best chance to {what} a record: {best}")
     output.say(f"shares of {result.raw_rows:,} raw and {result.records:,} published records")
     for note in result.notes:
         output.say(note, style="yellow")

@@ -25,6 +25,8 @@ from stream_anon.report import render
 FAILED = 4
 TOPIC = "kafka:"
 
+_REMEDY = "name the identifier that tells people apart in the policy (subject: ...) to have them counted"
+
 
 class Isolation(StrEnum):
     """Whose eyes the audit sees with."""
@@ -165,11 +167,14 @@ def _topic(
 
 def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
     """The result in words, each line with its style."""
+    if result.k_counts == "records":
+        yield f"{result.verdict}; {_REMEDY}", "yellow" if result.passed else "bold red"
     classes = f", {result.classes:,} different" if result.policy else ""
     yield f"{result.records:,} records in {result.groups:,} groups{classes}", ""
     if result.groups:
-        need = f", required {result.required_people:,}" if result.required_people else ""
-        yield f"smallest group: {result.fewest_people:,} people, {result.fewest_rows:,} records{need}", ""
+        need = f", required {result.required:,}" if result.required else ""
+        people = "" if result.fewest_people is None else f"{result.fewest_people:,} people, "
+        yield f"smallest group: {people}{result.fewest_rows:,} records{need}", ""
     for name, worst in result.sensitive.items():
         far = "" if worst.distance is None else f", distance {worst.distance:.3f}"
         worth = f"at least {worst.distinct} values, worth {worst.effective:.2f}; largest share {worst.share:.2f}"
@@ -192,7 +197,8 @@ def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
         yield note, "yellow"
     for finding in result.findings:
         yield f"FAIL  {finding}", "bold red"
-    yield ("passed: nothing was found", "bold green") if result.passed else ("FAILED", "bold red")
+    style = "bold red" if not result.passed else "bold green" if result.k_counts == "people" else "bold yellow"
+    yield result.verdict if result.k_counts == "records" or not result.passed else "passed: nothing was found", style
 
 
 def next_step(result: AuditResult, policy: Path | None, raw: str | None) -> str:
@@ -202,7 +208,8 @@ def next_step(result: AuditResult, policy: Path | None, raw: str | None) -> str:
     if policy is None:
         return "next: say -p POLICY to judge the groups by their policy"
     if raw is None:
-        return "next: say --raw ORIGINAL to count people and match rows"
+        counted = "count people and " if result.k_counts == "people" else ""
+        return f"next: say --raw ORIGINAL to {counted}match rows"
     if result.source.startswith(TOPIC) or raw.startswith(TOPIC):
         return "next: nothing is left to prove; --follow goes on watching"
     return f"next: stream-anon attack {result.source} --raw {raw} -p {policy}"

@@ -15,9 +15,12 @@ from stream_anon.report.result import loss_chart, risk_chart, size_chart
 
 def page(result: AuditResult, step: str) -> Page:
     """The page."""
-    verdict = "passed" if result.passed else "FAILED"
+    judged = result.k_counts == "people"
+    verdict = ("passed" if result.passed else "FAILED") + ("" if judged else ", people not judged")
     under = f"judged by policy {result.policy}" if result.policy else "judged by what they say of themselves"
     lead = f"{result.records:,} records of {result.source}, {under}."
+    if not judged:
+        lead = f"People were not judged: no subject is declared, so k counted records. {lead}"
     return Page(f"Audit: {verdict}", lead, tuple(_tiles(result)), tuple(_parts(result)), f"N{step[1:]}")
 
 
@@ -30,13 +33,16 @@ def _tiles(result: AuditResult) -> Iterator[Tile]:
     yield Tile("Records", f"{result.records:,}", f"in {result.groups:,} groups")
     if not result.records:
         return
-    required = result.required_people
-    enough = required is None or result.fewest_people >= required
+    required, judged = result.required, result.k_counts == "people"
+    enough = required is None or result.fewest >= required
     need = "as declared" if required is None else f"required: {required:,}"
-    tone: Tone = "plain" if required is None else "good" if enough else "bad"
-    yield Tile("Smallest group", f"{result.fewest_people:,} people", need, tone)
-    before = f"before: {percent(result.raw.chance.highest)}" if result.raw and result.raw.chance else ""
-    yield Tile("Highest risk", percent(result.chance.highest), before, tone)
+    tone: Tone = "plain" if required is None else "bad" if not enough else "good" if judged else "warn"
+    yield Tile("Smallest group", f"{result.fewest:,} {result.k_counts}", need, tone)
+    if result.chance is None:
+        yield Tile("People and risk", "not judged", "no subject is declared", "warn")
+    else:
+        before = f"before: {percent(result.raw.chance.highest)}" if result.raw and result.raw.chance else ""
+        yield Tile("Highest risk", percent(result.chance.highest), before, tone)
     if result.loss is not None:
         yield Tile("Information lost", percent(result.loss), f"{percent(0)} is exact")
     if result.raw is not None:
@@ -55,13 +61,14 @@ def _parts(result: AuditResult) -> Iterator[Part]:
     if result.notes:
         caption = "Neither kept nor broken: these records do not tell."
         yield Table("Not judged", caption, ("remark",), tuple((note,) for note in result.notes))
-    k = result.required_people
+    k = result.required
     if k is None or not result.records:
         return
-    yield size_chart(result.people, k)
-    before = result.raw.chance if result.raw else None
-    alike = " Among the people of one group; groups that look the same would lower it."
-    yield risk_chart(_risk(before) if before else None, _risk(result.chance), k, alike)
+    yield size_chart(result.sizes if result.people is None else result.people, k, result.k_counts)
+    if result.chance is not None:
+        before = result.raw.chance if result.raw else None
+        alike = " Among the people of one group; groups that look the same would lower it."
+        yield risk_chart(_risk(before) if before else None, _risk(result.chance), k, alike)
     if result.losses and result.loss is not None:
         yield loss_chart(result.losses, result.loss)
     if result.sensitive:
@@ -83,7 +90,7 @@ def _found(check: Check, result: AuditResult) -> str:
     worst = result.sensitive.get(check.attribute)
     match check.codes:
         case ("k_anonymity",):
-            return f"{result.fewest_people:,} at the least"
+            return f"{result.fewest:,} at the least"
         case ("l_diversity" | "lc_anonymity" | "alpha_k",) if worst:
             return f"at least {worst.distinct:,} values, the largest share {percent(worst.share)}"
         case ("t_closeness",) if worst and worst.distance is not None:

@@ -21,10 +21,11 @@ from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import result_of
 from stream_anon.io.sheets import new_file, refuse_to_overwrite
 from stream_anon.io.tables import kind_of, read_parts
-from stream_anon.observe.tally import Tally
+from stream_anon.observe.tally import Tally, smallest_group
 from stream_anon.policy.fields import seconds
 from stream_anon.policy.settings import MaxDelay
 from stream_anon.report import Result, render
+from stream_anon.report.result import NO_SUBJECT
 from stream_anon.runtime.compare import STREAM, Comparison, Setting, settings_of, told
 from stream_anon.runtime.trial import encode_all
 
@@ -50,7 +51,7 @@ class Run:
             "delay_mean": None if result.delay is None else round(result.delay.mean, 4),
             "delay_longest": None if result.delay is None else round(result.delay.longest, 4),
             "risk_mean": round(result.after.mean, 5),
-            "smallest_group_people": min(result.sizes, default=0),
+            **smallest_group(min(result.sizes, default=0), result.k, result.counts),
             "cpu_seconds": round(self.cpu_seconds, 3),
         }
 
@@ -58,7 +59,9 @@ class Run:
 def compare(
     data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
-    k: Annotated[str, typer.Option("--k", help="People per group, several with commas.")] = "5,10,50",
+    k: Annotated[
+        str, typer.Option("--k", help="People per group (records, without a subject), several with commas.")
+    ] = "5,10,50",
     max_delay: Annotated[
         str, typer.Option("--max-delay", help="Bounds: 500 is records, 5s is time; several with commas.")
     ] = "500,1000,2000",
@@ -95,11 +98,12 @@ def compare(
     for each in {setting.algorithm: comparison.schema(setting).policy for setting in settings}.values():
         make_ready(each, quiet=as_json)
     with bars(quiet=as_json) as bar:
-        tally = Tally([], 1)
+        tally = Tally([], 1, comparison.schema().counts)
         parts = up_to(limit, read_parts(data, at_once=min(limit, 10_000)))
         comparison.rows = encode_all(parts, comparison.schema(), tally, unheard, bar("reading"))
         runs = _runs(comparison, settings, bar(f"comparing {len(settings)} settings"))
     lead = f"{data.name}, {tally.consumed - tally.rejected.total():,} records, policy {loaded.policy.name}"
+    lead += f"; {NO_SUBJECT}" if tally.counts == "records" else ""
     if html is not None:
         with new_file(html, force) as raw:
             raw.write(render(page(runs, lead)).encode())
@@ -116,6 +120,8 @@ def compare(
     console.print(_table(runs))
     if tally.rejected.total():
         console.print(f"{tally.rejected.total():,} rows were rejected: stream-anon check {policy} --data {data}")
+    if tally.counts == "records":
+        console.print(Text(NO_SUBJECT, style="yellow"))
     for path in filter(None, (html, png)):
         console.print(f"wrote {path}")
     console.print(Text(f"next: {step}", style="bold green"))

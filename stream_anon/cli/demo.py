@@ -22,6 +22,8 @@ from stream_anon.cli.ready import make_ready
 from stream_anon.cli.starter import save
 from stream_anon.core.kernels import COMPILED
 from stream_anon.core.schema import Schema
+from stream_anon.observe.tally import smallest_group
+from stream_anon.report.result import NO_SUBJECT
 from stream_anon.runtime import demo as hospital
 from stream_anon.runtime.demo.performance import Performance
 from stream_anon.runtime.demo.stage import Stage
@@ -148,6 +150,8 @@ def _summary(console: Console, stage: Performance, checks: list[Check]) -> None:
     losses = ", ".join(f"{name} {loss:.3f}" for name, loss in tally.losses.items())
     console.print(f"        {'information lost':<36}{tally.loss:.3f} of 1")
     console.print(f"          {losses}")
+    if tally.counts == "records":
+        console.print(Text(NO_SUBJECT, style="yellow"))
     if stage.witness.unchecked:
         console.print(f"        judged by the gate alone            {', '.join(stage.witness.unchecked)}")
 
@@ -182,7 +186,7 @@ def _result(stage: Performance, checks: list[Check], interrupted: bool) -> dict[
         },
         "records_per_second": round(witness.received / max(stage.elapsed, 0.001), 1),
         "groups": witness.groups,
-        "smallest_group_people": witness.fewest_people,
+        **smallest_group(witness.fewest_people, tally.k, tally.counts),
         "fewest_values": witness.fewest_values,
         "delay": {
             "p50": round(tally.delays.quantile(0.5), 4),

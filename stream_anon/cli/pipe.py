@@ -24,6 +24,7 @@ from stream_anon.errors import StreamAnonError, TooMuchLost
 from stream_anon.io.csv_lines import CsvLines
 from stream_anon.io.lines import LINE_LIMIT, Lines
 from stream_anon.observe.limits import Limits
+from stream_anon.report.result import NO_SUBJECT
 from stream_anon.runtime.pipe import Pipe
 from stream_anon.runtime.pipeline import Pipeline
 
@@ -182,6 +183,8 @@ def _summary(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> Iter
         losses = ", ".join(f"{name} {loss:.3f}" for name, loss in tally.losses.items())
         yield f"information lost: {tally.loss:.3f}{whole(tally.suppressed)} ({losses})"
         yield f"delay: {tally.delays.mean:.2f} s on average, {tally.delays.max:.2f} s at most{bound}"
+    if tally.counts == "records":
+        yield NO_SUBJECT
     if pipeline.late:
         yield f"late: {pipeline.late:,} records were out after the bound; the reader or this machine was too slow"
     if pipeline.hurried:

@@ -59,7 +59,7 @@ def preview(
     kind_of(data)
     if html is not None:
         refuse_to_overwrite(html, force)
-    read = Tally([], schema.requirements.k)
+    read = Tally([], schema.requirements.k, schema.counts)
     rejected: list[Rejection] = []
     with bars(quiet=as_json) as bar:
         encoded = encode_all(up_to(limit, read_parts(data)), schema, read, rejected.extend, bar("reading"))

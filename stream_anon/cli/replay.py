@@ -24,6 +24,7 @@ from stream_anon.errors import StreamAnonError
 from stream_anon.io.resume import resumed_file
 from stream_anon.io.sheets import Sheet
 from stream_anon.observe.limits import Limits
+from stream_anon.report.result import NO_SUBJECT
 from stream_anon.runtime.anonymize import Anonymization
 from stream_anon.runtime.recording import Instants, Replay, own_times
 
@@ -139,6 +140,8 @@ def _tell(found: dict[str, Any], data: str, out: str, policy: Path, algorithm: s
         output.say(lines)
     if algorithm is None:
         output.say(f"delay: {found['delay_mean']:.2f} s on average, {found['delay_max']:.2f} s at most")
+    if found["k_counts"] == "records":
+        output.say(NO_SUBJECT, style="yellow")
     output.say(f"next: {audit_of(out, policy, data)}")
 
 

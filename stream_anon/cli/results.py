@@ -12,8 +12,9 @@ from rich.text import Text
 
 from stream_anon.core.decode import LineCount
 from stream_anon.core.group import Group
-from stream_anon.observe.tally import Delays, Tally
+from stream_anon.observe.tally import Delays, Tally, smallest_group
 from stream_anon.report import Delay, Result, Risk
+from stream_anon.report.result import NO_SUBJECT
 from stream_anon.runtime.risk import classes_after, classes_before
 
 STEPS = 24
@@ -30,6 +31,7 @@ def result_of(tally: Tally, groups: Sequence[Group], bound: float | None = None)
         suppressed=tally.suppressed,
         rejected=tally.rejected.total(),
         k=tally.k,
+        counts=tally.counts,
         loss=tally.loss,
         losses=tally.losses,
         sizes=dict(sorted(Counter(group.people for group in groups).items())),
@@ -58,8 +60,7 @@ def as_data(result: Result) -> dict[str, Any]:
         "published": result.published,
         "suppressed": result.suppressed,
         "rejected": result.rejected,
-        "required_people": result.k,
-        "smallest_group_people": min(result.sizes, default=0),
+        **smallest_group(min(result.sizes, default=0), result.k, result.counts),
         "group_sizes": {str(size): count for size, count in result.sizes.items()},
         "loss": round(result.loss, 5),
         "loss_per_attribute": {name: round(loss, 5) for name, loss in result.losses.items()},
@@ -85,7 +86,8 @@ def lines_of(result: Result) -> Iterator[Text]:
         full = round(loss * _BAR)
         yield Text.assemble(f"  {name:<{width}}  ", ("█" * full, "cyan"), ("░" * (_BAR - full), "dim"), f" {loss:6.1%}")
     yield Text(
-        f"group sizes: {min(result.sizes):,} to {max(result.sizes):,} people, {_middle(result.sizes):,} in the middle; "
+        f"group sizes: {min(result.sizes):,} to {max(result.sizes):,} {result.counts}, "
+        f"{_middle(result.sizes):,} in the middle; "
         f"required {result.k:,}"
     )
     before, after = result.before, result.after
@@ -94,6 +96,8 @@ def lines_of(result: Result) -> Iterator[Text]:
         f"average {before.mean:.1%} → {after.mean:.1%}, "
         f"records above 1/k {before.above:.1%} → {after.above:.1%}"
     )
+    if result.counts == "records":
+        yield Text(NO_SUBJECT, style="yellow")
     if result.delay is not None:
         delay = result.delay
         yield Text(f"delay: {delay.mean:.3g} s on average, {delay.longest:.3g} s at most; bound {delay.bound:.3g} s")

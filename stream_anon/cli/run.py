@@ -19,6 +19,7 @@ from stream_anon.cli.kafka_part import prepare_for_kafka
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.workers import supervise
 from stream_anon.errors import PrivacyViolation
+from stream_anon.report.result import NO_SUBJECT
 
 _HANGING = 60.0
 """Seconds without a round of the loop after which /livez says no: longer than any single call may take."""
@@ -80,7 +81,8 @@ def run(
     log_to()
     kafka = kafka_of(loaded.policy)
     settings = settings_of(loaded.policy, start.value if start else None)
-    metrics = Metrics(loaded.policy.name, schema.fingerprint, settings.delay, [column.name for column in schema.quasi])
+    names = [column.name for column in schema.quasi]
+    metrics = Metrics(loaded.policy.name, schema.fingerprint, settings.delay, names, schema.counts)
     worker = Worker(
         transport_of(kafka, slot or instance, static=instance is not None), parts_of(schema), settings, metrics
     )
@@ -106,6 +108,8 @@ def run(
         ).start()
         output.say(f"status: http://{status_host}:{status_port}/metrics")
     output.say(f"{loaded.policy.name}: {kafka.input} → {kafka.output} — next: read {kafka.output}; stop with SIGTERM")
+    if schema.counts == "records":
+        output.say(NO_SUBJECT, style="yellow")
     calm_collector()
     try:
         worker.run()

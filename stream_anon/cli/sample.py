@@ -79,7 +79,7 @@ def read_sample(path: Path, limit: int = LIMIT) -> Sample:
 def rejections_of(path: Path, schema: Schema, limit: int = LIMIT) -> tuple[list[Rejection], int]:
     """Encode the first records under a policy; return what a run would reject, and how many records were tried."""
     found: list[Rejection] = []
-    tally = Tally([], 1)
+    tally = Tally([], 1, schema.counts)
     parts = read_parts(path, limit, otherwise="json")
     encode_all([next(parts)], schema, tally, found.extend, lambda share: None)
     return found, tally.consumed

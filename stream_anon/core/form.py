@@ -20,12 +20,15 @@ _Label = Callable[[int, int], bytes]
 
 
 class Envelope(NamedTuple):
-    """What the records of a group tell of it, but for the number of each: `first` is that of the first one."""
+    """What the records of a group tell of it, but for the number of each: `first` is that of the first one.
+
+    `subjects` is None where the policy names no subject: nobody counted the people then.
+    """
 
     group: str
     first: int
     size: int
-    subjects: int
+    subjects: int | None
     loss: float
 
 
@@ -58,7 +61,7 @@ class Form:
         """Records: the labels of all and the columns of values, as JSON, and an envelope each."""
         group, first, size, subjects, loss = envelope
         before = b'%b%b","row":' % (self._telling, group.encode())
-        after = b',"size":%d,"subjects":%d,"loss":%b}}' % (size, subjects, _JSON.encode(loss))
+        after = b',"size":%d,"subjects":%b,"loss":%b}}' % (size, _JSON.encode(subjects), _JSON.encode(loss))
         more = chain.from_iterable(zip(map(repeat, self._between), columns[1:], strict=True))
         opening = repeat(self._opening % labels)
         rows = zip(opening, *columns[:1], *more, repeat(before), _numbers(first, size), repeat(after), strict=False)

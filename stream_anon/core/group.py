@@ -72,7 +72,8 @@ class Released:
         """What the records of a group tell of it."""
         before = 0 if self.earlier is None else len(self.earlier)
         size = before + self.starts[g + 1] - self.starts[g]
-        return Envelope(self.ids[g], before, size, self.people[g], self.told[g])
+        people = self.people[g] if self.schema.subject else None
+        return Envelope(self.ids[g], before, size, people, self.told[g])
 
     def published(self, begin: int, end: int) -> Objects:
         """What is published of rows as it came, but for sensitive values published as an ancestor."""
@@ -116,7 +117,7 @@ class Group:
         self.released, self.place = released, place
 
     def __repr__(self) -> str:
-        return f"<Group of {len(self)} rows, {self.people} people, {self.reason}>"
+        return f"<Group of {len(self)} rows, {self.people} {self.schema.counts}, {self.reason}>"
 
     def __len__(self) -> int:
         return self.released.starts[self.place + 1] - self.released.starts[self.place]
@@ -179,7 +180,7 @@ class Group:
 
     @property
     def people(self) -> int:
-        """How many the rows are about, with those published earlier under its id."""
+        """How many the rows are about, with those published earlier under its id; without a subject, each another's."""
         return self.released.people[self.place]
 
     @property
@@ -263,7 +264,9 @@ def release_all(
     failing = schema.requirements.first_failing(rows, repaired, starts)
     if failing is not None:
         model, g = failing
-        raise PrivacyViolation(f"a group of {sizes[g]} rows of {people[g]} people does not satisfy {model.name}")
+        raise PrivacyViolation(
+            f"a group of {sizes[g]} rows, {people[g]} {schema.counts}, does not satisfy {model.name}"
+        )
     low = np.minimum.reduceat(rows.qi, starts[:-1], axis=0)
     high = np.maximum.reduceat(rows.qi, starts[:-1], axis=0)
     losses = _losses(rows, starts, low, high, schema)

@@ -11,10 +11,13 @@ import numpy as np
 
 from stream_anon.core.decode import Decoder
 from stream_anon.core.hierarchy import Hierarchy, Tree, Trouble
+from stream_anon.core.privacy import LCAnonymity as BuiltLC
 from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
 from stream_anon.core.spelling import Spelling, near_equal
 from stream_anon.errors import Problem, Severity
 from stream_anon.policy import LoadedPolicy, Policy
+from stream_anon.policy.hierarchies import IntervalHierarchy
+from stream_anon.policy.hierarchy_rules import exact_ends, proposed_grids
 from stream_anon.policy.privacy import AlphaK, KAnonymity, LCAnonymity, LDiversity
 
 MANY = 8
@@ -40,8 +43,10 @@ def warnings(loaded: LoadedPolicy, schema: Schema, rows: Iterable[Row] | None = 
     found = [
         *_subject(loaded.policy),
         *_many(loaded.policy),
+        *_exact_ends(loaded.policy),
         *_secrets(loaded),
         *_shares(loaded.policy),
+        *_sensitivities(schema),
         *_trees(schema),
         *_diversity(schema),
     ]
@@ -72,6 +77,15 @@ def _many(policy: Policy) -> Iterator[Problem]:
         yield _warning(("attributes",), "many-quasi-identifiers", message, hint)
 
 
+def _exact_ends(policy: Policy) -> Iterator[Problem]:
+    for name, attribute in policy.quasi_identifiers.items():
+        hierarchy = attribute.hierarchy
+        if isinstance(hierarchy, IntervalHierarchy) and hierarchy.snap == [] and exact_ends(hierarchy):
+            message = "the ends of published intervals are exact values of somebody in the group"
+            hint = f"snap: {proposed_grids(hierarchy)}"
+            yield _warning(("attributes", name, "hierarchy", "snap"), "exact-ends", message, hint)
+
+
 def _secrets(loaded: LoadedPolicy) -> Iterator[Problem]:
     places: list[Path] = [("secret",)] if loaded.policy.secret else []
     options = loaded.policy.kafka.options if loaded.policy.kafka else {}
@@ -90,6 +104,15 @@ def _shares(policy: Policy) -> Iterator[Problem]:
             message = f"c is below 1/l: no group of {model.l} values can keep every share within c"
             hint = f"at least {1 / model.l:.4g}, or a larger l"
             yield _warning(("privacy", index, "c"), "c-below-1-over-l", message, hint)
+
+
+def _sensitivities(schema: Schema) -> Iterator[Problem]:
+    built = iter(model for model in schema.requirements.models if isinstance(model, BuiltLC))
+    for index, model in enumerate(schema.policy.privacy):
+        if isinstance(model, LCAnonymity) and any(next(built).sensitivities.values()):
+            message = "sensitivity orders the classes of the batch algorithm lc-clustering; nothing else looks at it"
+            hint = "on the stream and in other algorithms only l and c protect: raise l where a value is sensitive"
+            yield _warning(("privacy", index, "values"), "sensitivity-unused", message, hint)
 
 
 def _trees(schema: Schema) -> Iterator[Problem]:

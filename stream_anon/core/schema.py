@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from stream_anon.core.form import Form
 from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble, build
@@ -23,7 +23,7 @@ from stream_anon.policy.privacy import AlphaK, LCAnonymity, TCloseness
 from stream_anon.policy.rules import problems as rule_problems
 from stream_anon.policy.tables import read_alphas, read_protections, read_weights
 
-OUTPUT_FORMAT = 1
+OUTPUT_FORMAT = 2
 """Raised whenever the same group would be written differently, so that nothing is published again in another form."""
 
 
@@ -131,6 +131,11 @@ class Schema:
     prices: Prices = field(repr=False)
     form: Form = field(repr=False)
     fingerprint: str
+
+    @property
+    def counts(self) -> Literal["people", "records"]:
+        """What k counts: without a subject nobody knows which records are one person's."""
+        return "people" if self.subject else "records"
 
     def counted(self, counting: Counting) -> tuple[Prices, list[Hierarchy]]:
         """Prices by which an algorithm may choose: shares as published, or nodes of trees summed by weight."""

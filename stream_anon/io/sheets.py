@@ -14,6 +14,7 @@ from typing import IO, Any, Protocol
 
 import msgspec
 
+from stream_anon.core.form import ENVELOPE
 from stream_anon.core.group import Group, encode_lines
 from stream_anon.core.hierarchy import Interval
 from stream_anon.core.schema import Schema
@@ -169,6 +170,10 @@ class ParquetSheet:
 
 def _solid(pa: Any, column: Any, schema: Schema) -> Any:
     """A column's type: of an interval by its policy, of others by the values; text where there were none."""
+    if column.name == ENVELOPE:  # without a subject no record tells the type of `subjects`
+        kinds = {pa.int64(): ("row", "size", "subjects"), pa.string(): ("policy", "group"), pa.float64(): ("loss",)}
+        types = {name: kind for kind, names in kinds.items() for name in names}
+        return pa.struct([(fact.name, types[fact.name]) for fact in column.type])
     for quasi in schema.quasi:
         if quasi.name == column.name and isinstance(quasi.hierarchy, Interval):
             return pa.list_(pa.float64() if quasi.type == "number" else pa.int64())

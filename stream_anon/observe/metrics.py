@@ -23,9 +23,14 @@ _LOSSES = tuple(i / 10 for i in range(1, 11))
 
 
 class Metrics(Observer):
-    """Counts in its own registry. Counters of what must never happen are there from the start, at 0."""
+    """Counts in its own registry. Counters of what must never happen are there from the start, at 0.
 
-    def __init__(self, policy: str, fingerprint: str, bound: float | None, attributes: Sequence[str]) -> None:
+    `counts` is what the policy's k counts: people or records.
+    """
+
+    def __init__(
+        self, policy: str, fingerprint: str, bound: float | None, attributes: Sequence[str], counts: str = "people"
+    ) -> None:
         self.registry = registry = CollectorRegistry()
         self._attributes = tuple(attributes)
         buckets = [share * (bound or 5.0) for share in _SHARES]
@@ -75,7 +80,7 @@ class Metrics(Observer):
                 metric.labels(value)
         Info("stream_anon_build", "The program", registry=registry).info({"version": __version__})
         Info("stream_anon_policy", "The policy", registry=registry).info(
-            {"name": policy, "fingerprint": fingerprint[:12]}
+            {"name": policy, "fingerprint": fingerprint[:12], "k_counts": counts}
         )
         self.last_round = time.monotonic()
 

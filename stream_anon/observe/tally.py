@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -65,11 +65,12 @@ class Delays:
 
 
 class Tally:
-    """What has happened so far."""
+    """What has happened so far. `counts` is what `k` counts and `smallest` is measured in: people or records."""
 
-    def __init__(self, columns: Sequence[str], k: int) -> None:
+    def __init__(self, columns: Sequence[str], k: int, counts: Literal["people", "records"]) -> None:
         self.columns = tuple(columns)
         self.k = k
+        self.counts = counts
         self.consumed = 0
         self.published = 0
         self.suppressed = 0
@@ -122,11 +123,25 @@ class Tally:
             "rejected": dict(self.rejected),
             **({} if self.lines is None else {"lines": asdict(self.lines)}),
             "groups": dict(self.groups),
-            "smallest_group_people": self.smallest,
-            "required_people": self.k,
+            **smallest_group(self.smallest, self.k, self.counts),
             "loss": round(self.loss, 5),
             "loss_per_attribute": {name: round(loss, 5) for name, loss in self.losses.items()},
             "delay_mean": round(self.delays.mean, 4),
             "delay_p99": round(self.delays.quantile(0.99), 4),
             "delay_max": round(self.delays.max, 4),
         }
+
+
+def smallest_group(smallest: int, k: int, counts: str) -> dict[str, Any]:
+    """The smallest group and what is required of it, as plain data; people are None where nobody could count them.
+
+    >>> smallest_group(5, 5, "records")["smallest_group_people"] is None
+    True
+    """
+    judged = counts == "people"
+    return {
+        "k_counts": counts,
+        "smallest_group_people": smallest if judged else None,
+        "required_people": k if judged else None,
+        **({} if judged else {"smallest_group_records": smallest, "required_records": k}),
+    }

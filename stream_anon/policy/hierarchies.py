@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
 from stream_anon.policy.fields import Number, Settings
@@ -13,19 +13,37 @@ Unit = Literal["second", "minute", "hour", "day", "week", "month", "quarter", "y
 Branch = TypeAliasType("Branch", "dict[str, Branch] | list[str] | None")
 
 
+def _grids(value: Any) -> Any:
+    """No grids at all for the word `none`, which is said on purpose; None is nothing said."""
+    if isinstance(value, str) and value != "none":
+        raise ValueError('a list of grids, finest first, or "none" for exact ends')
+    return [] if value == "none" else value
+
+
+Grids = Annotated[
+    list[Annotated[Number, Field(gt=0)]] | None,
+    BeforeValidator(_grids),
+    WithJsonSchema(
+        {"anyOf": [{"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}, {"enum": ["none", None]}]}
+    ),
+]
+"""Grids from fine to coarse, an empty list where none is wanted, None where nothing was said."""
+
+
 class IntervalHierarchy(Settings):
     """Numbers become intervals `[low, high]`.
 
     With `range`, the loss of an interval is its width over the width of the range, and a number outside is unknown.
     Without it the domain is open, and `scale` says at what width everything is lost. `snap` lists grids, finest first:
     an interval is widened to the cell of the first grid that holds it, else its ends to the coarsest grid, so that no
-    end is some person's value. Numbers that are not integers are told apart only down to `step`.
+    end is some person's value. A quasi-identifier of more than 50 steps needs it; `snap: none` publishes exact ends.
+    Numbers that are not integers are told apart only down to `step`.
     """
 
     kind: Literal["interval"]
     range: tuple[Number, Number] | None = Field(default=None, strict=False)
     scale: Annotated[Number, Field(gt=0)] | None = None
-    snap: list[Annotated[Number, Field(gt=0)]] = Field(default_factory=list)
+    snap: Grids = None
     step: Annotated[Number, Field(gt=0)] | None = None
 
 

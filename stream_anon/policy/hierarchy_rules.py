@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import get_args
@@ -31,6 +32,12 @@ _KINDS = {
 
 MAX_STEPS = 1e15
 """Positions are whole numbers of steps; beyond 2^53 (9e15) a float no longer tells neighbours apart."""
+
+FEW_STEPS = 50
+"""Up to so many, values are common enough that an end is nobody's in particular: a grade, a floor, a count."""
+
+_CELLS = 20
+"""Cells of the finer of two proposed grids: ages fall into fives."""
 
 _WHOLE = 1e-9
 """How far a quotient of two grids may be from a whole number: 0.3 / 0.1 is not exactly 3 in binary."""
@@ -68,8 +75,53 @@ def _interval(path: Path, type_: str, hierarchy: IntervalHierarchy) -> Iterator[
     if type_ == "integer":
         yield from _whole_numbers(path, hierarchy)
     step = 1.0 if type_ == "integer" else hierarchy.step
-    yield from _snap((*path, "snap"), hierarchy.snap, step)
+    yield from _snap((*path, "snap"), hierarchy.snap or [], step)
     yield from _size(path, hierarchy, step or 1.0)
+
+
+def exact_ends(hierarchy: HierarchySettings) -> bool:
+    """Whether the ends of published intervals can be somebody's exact values: many steps, and no grid coarser than one.
+
+    A calendar publishes whole units, and few steps are a grid by themselves.
+    """
+    if not isinstance(hierarchy, IntervalHierarchy) or not (hierarchy.range or hierarchy.scale):
+        return False
+    if hierarchy.snap and hierarchy.snap[-1] > _step(hierarchy) * (1 + _WHOLE):
+        return False
+    return hierarchy.range is None or _width(hierarchy) > FEW_STEPS
+
+
+def proposed_grids(hierarchy: IntervalHierarchy) -> str:
+    """Two grids that divide the domain into some twenty and some four to ten cells, as they are written in a policy.
+
+    >>> proposed_grids(IntervalHierarchy(kind="interval", range=(0, 99))), proposed_grids(
+    ...     IntervalHierarchy(kind="interval", range=(0, 9), step=0.05)
+    ... )
+    ('[5, 10]', '[0.5, 2.5]')
+    """
+    cells = _width(hierarchy) / _CELLS
+    power = 10 ** max(math.floor(math.log10(cells)), 0) if cells > 0 else 1
+    fine = next(n * power for n in (1, 2, 5, 10) if n * power >= cells * 0.999)
+    fine, coarse = (2, 10) if fine == 1 else (fine, fine * (2 if str(fine)[0] == "5" else 5))
+    return "[" + ", ".join(f"{round(grid * _step(hierarchy), 12):.15g}" for grid in (fine, coarse)) + "]"
+
+
+def missing_grids(attribute: Path, hierarchy: HierarchySettings) -> Iterator[Problem]:
+    """A quasi-identifier with many values must have grids, or say that it has none."""
+    if isinstance(hierarchy, IntervalHierarchy) and hierarchy.snap != [] and exact_ends(hierarchy):
+        message = "without a grid the ends of published intervals are somebody's exact values"
+        hint = f'add "snap: {proposed_grids(hierarchy)}", or say "snap: none" if exact ends may be published'
+        yield Problem((*attribute, "hierarchy", "snap"), "missing-snap", message, hint)
+
+
+def _step(hierarchy: IntervalHierarchy) -> float:
+    return hierarchy.step or 1.0
+
+
+def _width(hierarchy: IntervalHierarchy) -> float:
+    """The domain in steps."""
+    low, high = hierarchy.range or (0.0, hierarchy.scale or 0.0)
+    return (high - low) / _step(hierarchy)
 
 
 def _whole_numbers(path: Path, hierarchy: IntervalHierarchy) -> Iterator[Problem]:
@@ -94,7 +146,7 @@ def _snap(path: Path, snap: list[float], step: float | None) -> Iterator[Problem
 
 
 def _size(path: Path, hierarchy: IntervalHierarchy, step: float) -> Iterator[Problem]:
-    numbers = {"range": hierarchy.range or (), "scale": (hierarchy.scale or 0.0,), "snap": hierarchy.snap}
+    numbers = {"range": hierarchy.range or (), "scale": (hierarchy.scale or 0.0,), "snap": hierarchy.snap or ()}
     for key, values in numbers.items():
         if any(abs(value) > MAX_STEPS * step for value in values):
             message = f"{key} is more than {MAX_STEPS:.0e} steps wide or away from 0"

@@ -30,7 +30,11 @@ class LDiversity(Settings):
 
 
 class ValueProtection(Settings):
-    """How much one sensitive value is protected: its sensitivity, and the number of values its group needs."""
+    """How much one sensitive value is protected: the number of values its group needs, and its sensitivity.
+
+    `sensitivity` orders values in the batch algorithm `lc-clustering`: the most sensitive seed classes, the least fill
+    them. The stream and the other algorithms do not look at it.
+    """
 
     l: int = Field(ge=1, le=MOST)  # noqa: E741 - the literature's name
     sensitivity: Annotated[Number, Field(ge=0, le=1)] = 0.0

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from stream_anon.errors import Problem, nearest
 from stream_anon.policy.attributes import QuasiIdentifier, Sensitive
-from stream_anon.policy.hierarchy_rules import hierarchy_problems
+from stream_anon.policy.hierarchy_rules import hierarchy_problems, missing_grids
 from stream_anon.policy.policy import Policy
 from stream_anon.policy.privacy import AlphaK, GuardingNode, KAnonymity, LDiversity, PrivacySettings, TCloseness
 from stream_anon.policy.settings import CailSettings
@@ -83,6 +83,8 @@ def _attributes(policy: Policy) -> Iterator[Problem]:
     for name, attribute in policy.attributes.items():
         if isinstance(attribute, QuasiIdentifier | Sensitive) and attribute.hierarchy is not None:
             yield from hierarchy_problems(("attributes", name), attribute.type, attribute.hierarchy)
+        if isinstance(attribute, QuasiIdentifier):
+            yield from missing_grids(("attributes", name), attribute.hierarchy)
 
 
 def _read_fields(policy: Policy) -> Iterator[Problem]:

@@ -45,7 +45,8 @@ def _lines(proposals: Sequence[Proposal], name: str) -> Iterator[str]:
     for proposal in proposals:
         yield from _attribute(proposal)
     yield "privacy:  # all must hold"
-    yield f"  # DECIDE: how many people must look alike. {K} is a common choice; more protects better and loses more."
+    who = "records" if subject_of(proposals) is None else "people"
+    yield f"  # DECIDE: how many {who} must look alike. {K} is a common choice; more protects better and loses more."
     yield f"  - {{model: k_anonymity, k: {K}}}"
     for proposal in proposals:
         if proposal.role == "sensitive":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from stream_anon.report.charts import percent
-from stream_anon.report.parts import Bar, Bars, Bin, Histogram, Mark, Page, Pair, Pairs, Part, Tile
+from stream_anon.report.parts import Bar, Bars, Bin, Histogram, Mark, Page, Pair, Pairs, Part, Tile, Tone
 
 COLUMNS = 24
 """Columns of a histogram: enough to show a shape, few enough to point at."""
@@ -19,6 +19,11 @@ HIGH_LOSS = 0.5
 """Above this, half of what the quasi-identifiers told is gone: a policy to look at again."""
 
 MUCH_SUPPRESSED = 0.02
+
+NO_SUBJECT = "people not judged: the policy names no subject, so records were counted; one person may have several"
+"""Said wherever k counted records: a group of k records may be one person alone."""
+
+AT_LEAST = " At least: each record was counted as another person's, for the policy names no subject."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +65,17 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Everything the page tells. `sizes` are people per group and how many groups have so many; shares are 0 to 1."""
+    """Everything the page tells; shares are 0 to 1.
+
+    `sizes` are people per group and how many groups have so many; records where the policy names no subject (`counts`).
+    """
 
     records: int
     published: int
     suppressed: int
     rejected: int
     k: int
+    counts: str
     loss: float
     losses: Mapping[str, float]
     sizes: Mapping[int, int]
@@ -93,10 +102,14 @@ def tiles_of(result: Result) -> Iterator[Tile]:
     if not result.published:
         return
     smallest = min(result.sizes)
-    yield Tile("Smallest group", f"{smallest:,}", f"required: {result.k:,}", "good" if smallest >= result.k else "bad")
+    judged = result.counts == "people"
+    enough: Tone = "bad" if smallest < result.k else "good" if judged else "warn"
+    yield Tile("Smallest group", f"{smallest:,} {result.counts}", f"required: {result.k:,}", enough)
+    if not judged:
+        yield Tile("People", "not judged", "the policy names no subject", "warn")
     yield Tile(
-        "Highest risk", percent(result.after.highest), f"before: {percent(result.before.highest)}",
-        "good" if result.after.highest <= 1 / result.k else "bad",
+        "Highest risk", _risk(result.after.highest, judged), f"before: {_risk(result.before.highest, judged)}",
+        "bad" if result.after.highest > 1 / result.k else "good" if judged else "warn",
     )  # fmt: skip
     lost = percent(result.loss)
     yield Tile("Information lost", lost, f"{percent(0)} is exact", "warn" if result.loss > HIGH_LOSS else "plain")
@@ -108,13 +121,18 @@ def tiles_of(result: Result) -> Iterator[Tile]:
         )  # fmt: skip
 
 
+def _risk(share: float, judged: bool) -> str:
+    return percent(share) if judged else f"at least {percent(share)}"
+
+
 def parts_of(result: Result) -> Iterator[Part]:
     """The charts; none if nothing was published."""
     if not result.published:
         return
-    yield risk_chart(result.before, result.after, result.k)
+    alike = "" if result.counts == "people" else AT_LEAST
+    yield risk_chart(result.before, result.after, result.k, alike)
     yield loss_chart(result.losses, result.loss)
-    yield size_chart(result.sizes, result.k)
+    yield size_chart(result.sizes, result.k, result.counts)
     if result.delay is not None:
         yield _delays(result.delay)
 
@@ -144,12 +162,12 @@ def loss_chart(losses: Mapping[str, float], loss: float) -> Bars:
     )
 
 
-def size_chart(sizes: Mapping[int, int], k: int) -> Histogram:
-    """How many groups have how many people, against k."""
+def size_chart(sizes: Mapping[int, int], k: int, counts: str) -> Histogram:
+    """How many groups have how many people (or records, as `counts` says), against k."""
     return Histogram(
         "Group sizes",
-        f"People per group in {sum(sizes.values()):,} groups; none may be smaller than k.",
-        "people in a group",
+        f"{counts.capitalize()} per group in {sum(sizes.values()):,} groups; none may be smaller than k.",
+        f"{counts} in a group",
         "groups",
         size_bins(sizes, k),
         Mark(k - 0.5, f"k = {k:,}"),

@@ -17,7 +17,7 @@ from stream_anon.core.schema import Schema
 from stream_anon.io.sheets import Sheet
 from stream_anon.io.tables import Part
 from stream_anon.observe.limits import NO_LIMITS, Limits
-from stream_anon.observe.tally import Tally
+from stream_anon.observe.tally import Tally, smallest_group
 from stream_anon.runtime.trial import Progress, encode_all
 
 AT_ONCE = 500
@@ -45,7 +45,7 @@ class Anonymization:
         check(algorithm, schema)
         self.schema = schema
         self.algorithm = algorithm
-        self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k)
+        self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
         self.rows: Batch | None = None
         self.groups: list[Group] = []
         self._limits = limits
@@ -100,8 +100,7 @@ class Anonymization:
             "rejected": dict(tally.rejected),
             **({} if tally.lines is None else {"lines": asdict(tally.lines)}),
             "classes": len(self.groups),
-            "smallest_class_people": tally.smallest,
-            "required_people": tally.k,
+            **smallest_group(tally.smallest, tally.k, tally.counts),
             "loss": round(tally.loss, 5),
             "loss_per_attribute": {name: round(loss, 5) for name, loss in tally.losses.items()},
             "loss_of_sensitive": {k: round(v, 5) for k, v in sensitive_losses(self.groups, self.schema).items() if v},

@@ -30,7 +30,7 @@ class Pipeline:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.engine = build(_with_room(schema))
-        self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k)
+        self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
         self.bound = schema.policy.stream.max_delay.time
         self.late = 0  # rows published after the bound
         self.hurried = 0  # groups that left before their time because the buffer was full

@@ -73,7 +73,7 @@ def try_batch(
     schema: Schema, rows: Batch | None, algorithm: str, progress: Progress, options: Mapping[str, Any] | None = None
 ) -> Trial:
     """A batch algorithm over all rows at once."""
-    trial = Trial(schema, Tally([column.name for column in schema.quasi], schema.requirements.k))
+    trial = Trial(schema, Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts))
     if rows is None or not len(rows):
         return trial
     found = partition(algorithm, rows, schema, options, watch=lambda settled: progress(settled / len(rows)))

@@ -55,14 +55,14 @@ ILL = {
     }
 }  # fmt: skip
 WARD = {"ward": {"role": "insensitive"}}
-AGE = {"age": quasi("integer", kind="interval", range=[18, 90])}
+AGE = {"age": quasi("integer", kind="interval", range=[18, 90], snap="none")}
 ZIP = {"zip": quasi("category", kind="prefix", length=3)}
 SEX = {"sex": quasi("category", kind="flat", values=["f", "m"])}
 SHAPES: dict[str, dict[str, Any]] = {
     "plain": WHO | AGE | ZIP | SEX | ILL | WARD,
     "grids": WHO
     | {"age": quasi("integer", 2.0, kind="interval", range=[18, 90], snap=[4, 12])}
-    | {"kilos": quasi("number", kind="interval", range=[40, 120.5], step=0.5)}
+    | {"kilos": quasi("number", kind="interval", range=[40, 120.5], step=0.5, snap="none")}
     | {"job": quasi("category", 0.5, kind="csv", path="jobs.csv")}
     | ILL
     | WARD,
@@ -73,7 +73,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     | ILL
     | {"home.ward": {"role": "insensitive"}},
     "gaps": WHO
-    | {"age": quasi("integer", kind="interval", range=[18, 90]) | {"missing": "leaf"}}
+    | {"age": quasi("integer", kind="interval", range=[18, 90], snap="none") | {"missing": "leaf"}}
     | {"sex": quasi("category", kind="flat", values=["f", "m"]) | {"missing": "leaf"}}
     | ILL
     | {"pay": {"role": "sensitive", "type": "integer"}},

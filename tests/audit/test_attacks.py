@@ -53,9 +53,17 @@ ABSENT = (7, "M", 17000)
 
 ATTRIBUTES = {
     "who": {"role": "identifier"},
-    "age": {"role": "quasi_identifier", "type": "integer", "hierarchy": {"kind": "interval", "range": [5, 56]}},
+    "age": {
+        "role": "quasi_identifier",
+        "type": "integer",
+        "hierarchy": {"kind": "interval", "range": [5, 56], "snap": "none"},
+    },
     "sex": {"role": "quasi_identifier", "type": "category", "hierarchy": {"kind": "flat", "values": ["M", "F"]}},
-    "zip": {"role": "quasi_identifier", "type": "integer", "hierarchy": {"kind": "interval", "range": [12000, 58000]}},
+    "zip": {
+        "role": "quasi_identifier",
+        "type": "integer",
+        "hierarchy": {"kind": "interval", "range": [12000, 58000], "snap": "none"},
+    },
     "illness": {"role": "sensitive", "hierarchy": {"kind": "tree", "tree": ILLNESSES}, "guarding_node": "guard"},
 }
 PRIVACY = [{"model": "k_anonymity", "k": 2}, {"model": "guarding_node", "attribute": "illness", "p": 0.5}]

@@ -19,7 +19,7 @@ NAMES = {"role": "quasi_identifier", "type": "category"}
 
 
 def number(low: int, high: int, **more: Any) -> dict[str, Any]:
-    return YEARS | {"hierarchy": {"kind": "interval", "range": [low, high]} | more}
+    return YEARS | {"hierarchy": {"kind": "interval", "range": [low, high], "snap": "none"} | more}
 
 
 def names(**hierarchy: Any) -> dict[str, Any]:

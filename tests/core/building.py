@@ -19,7 +19,7 @@ secret: {secret}
 attributes:
   patient: {{role: identifier}}
   name: {{role: identifier}}
-  age: {{role: quasi_identifier, type: integer, hierarchy: {{kind: interval, range: [0, 120]}}}}
+  age: {{role: quasi_identifier, type: integer, hierarchy: {{kind: interval, range: [0, 120], snap: none}}}}
   home.zip: {{role: quasi_identifier, type: category, hierarchy: {{kind: prefix, length: 5}}}}
   illness:
     role: sensitive

@@ -219,7 +219,7 @@ SHOP = """
 version: 1
 name: shop
 attributes:
-  age: {{role: quasi_identifier, type: integer, {absent}, hierarchy: {{kind: interval, range: [0, 99]}}}}
+  age: {{role: quasi_identifier, type: integer, {absent}, hierarchy: {{kind: interval, range: [0, 99], snap: none}}}}
   size: {{role: quasi_identifier, type: number, {absent}, hierarchy: {{kind: interval, range: [0, 9], step: 0.5}}}}
   zip: {{role: quasi_identifier, type: category, {absent}, hierarchy: {{kind: prefix, length: 2}}}}
   sex: {{role: quasi_identifier, type: category, {absent}, hierarchy: {{kind: flat, values: [f, m, "1", "true"]}}}}

@@ -196,7 +196,7 @@ def test_id_and_order_are_of_the_secret_the_policy_and_the_members(tmp_path: Pat
 def test_without_a_secret_nothing_can_be_repeated(tmp_path: Path) -> None:
     text = (
         "version: 1\nname: p\nattributes:\n"
-        "  age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 120]}}\n"
+        "  age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 120], snap: none}}\n"
         "privacy: [{model: k_anonymity, k: 2}]\n"
     )
     groups = []
@@ -309,7 +309,7 @@ version: 1
 name: flat
 secret: 0123456789abcdef
 attributes:
-  age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 120]}}
+  age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 120], snap: none}}
   nation: {role: quasi_identifier, type: category, hierarchy: {kind: flat, values: [peru, chad, oman]}}
 %s
 privacy: [{model: k_anonymity, k: 2}]

@@ -114,7 +114,7 @@ SENSITIVE = """
 version: 1
 name: p
 attributes:
-  age: {{role: quasi_identifier, type: integer, hierarchy: {{kind: interval, range: [0, 99]}}}}
+  age: {{role: quasi_identifier, type: integer, hierarchy: {{kind: interval, range: [0, 99], snap: none}}}}
   s: {{role: sensitive, {sensitive}}}
 privacy: [{{model: alpha_k, attribute: s, k: 2, alpha: {{"{name}": 0.5}}}}]
 """

@@ -27,7 +27,7 @@ secret: s
 subject: person
 attributes:
   person: {{role: identifier}}
-  age: {{role: quasi_identifier, type: integer, hierarchy: {{kind: interval, range: [0, 99]}}}}
+  age: {{role: quasi_identifier, type: integer, hierarchy: {{kind: interval, range: [0, 99], snap: none}}}}
 privacy: [{{model: k_anonymity, k: {k}}}]
 stream: {stream}
 algorithm: {{name: fads}}

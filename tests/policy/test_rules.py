@@ -13,7 +13,11 @@ VALID: dict[str, Any] = {
     "subject": "id",
     "attributes": {
         "id": {"role": "identifier"},
-        "age": {"role": "quasi_identifier", "type": "integer", "hierarchy": {"kind": "interval", "range": [0, 120]}},
+        "age": {
+            "role": "quasi_identifier",
+            "type": "integer",
+            "hierarchy": {"kind": "interval", "range": [0, 120], "snap": [5, 10]},
+        },
         "city": {"role": "quasi_identifier", "type": "category", "hierarchy": {"kind": "flat", "values": ["a", "b"]}},
         "ill": {"role": "sensitive", "hierarchy": {"kind": "flat", "values": ["x", "y"]}},
         "ward": {"role": "insensitive"},
@@ -73,7 +77,13 @@ CASES: list[tuple[str, str, Any, str, str]] = [
     ("neither range nor scale", AGE, interval(), "missing-key", "/hierarchy/range"),
     ("a range backwards", AGE, interval(range=[9, 0]), "not-increasing", "/hierarchy/range"),
     ("half a year", AGE, interval(range=[0.5, 9]), "bad-value", "/hierarchy/range"),
-    ("more steps than a float can count", AGE, interval(range=[0, 1e18]), "out-of-range", "/hierarchy/range"),
+    (
+        "more steps than a float can count",
+        AGE,
+        interval(range=[0, 1e18], snap="none"),
+        "out-of-range",
+        "/hierarchy/range",
+    ),
     ("numbers without a step", AGE, interval("number", range=[0, 9]), "missing-key", "/hierarchy/step"),
     ("integers with a step", AGE, interval(range=[0, 9], step=2), "unused-key", "/hierarchy/step"),
     ("grids that shrink", AGE, interval(range=[0, 99], snap=[10, 5]), "not-increasing", "/hierarchy/snap/1"),

@@ -21,6 +21,7 @@ RESULT = Result(
     suppressed=20,
     rejected=14,
     k=5,
+    counts="people",
     loss=0.271,
     losses={"birth_year": 0.255, "<zip & more>": 0.568},
     sizes={5: 100, 6: 60, 90: 1},
@@ -111,7 +112,18 @@ def test_names_are_not_markup() -> None:
 
 def test_what_is_wrong_looks_wrong() -> None:
     bad = Result(
-        100, 90, 10, 0, 5, 0.9, {"zip": 0.9}, {3: 30}, Risk(1, 1, 1), Risk(1 / 3, 1 / 3, 1), Delay(1, 2, 3, ())
+        100,
+        90,
+        10,
+        0,
+        5,
+        "people",
+        0.9,
+        {"zip": 0.9},
+        {3: 30},
+        Risk(1, 1, 1),
+        Risk(1 / 3, 1 / 3, 1),
+        Delay(1, 2, 3, ()),
     )
     tones = {tile.label: tile.tone for tile in page_of(bad, "", "").tiles}
     assert tones["Smallest group"] == tones["Highest risk"] == tones["Longest delay"] == "bad"
@@ -119,7 +131,7 @@ def test_what_is_wrong_looks_wrong() -> None:
 
 
 def test_nothing_published_is_a_page_too() -> None:
-    nothing = Result(3, 0, 3, 0, 5, 1.0, {"zip": 0.0}, {}, Risk.of([], 5), Risk.of([], 5))
+    nothing = Result(3, 0, 3, 0, 5, "people", 1.0, {"zip": 0.0}, {}, Risk.of([], 5), Risk.of([], 5))
     assert page_of(nothing, "", "").parts == ()
     assert "Withheld" in render(page_of(nothing, "", ""))
 

@@ -93,7 +93,11 @@ GROWING = ["k", "k and distinct l", "distinct l above k", "several sensitive att
 
 ATTRIBUTES: Row = {
     "person": {"role": "identifier"},
-    "age": {"role": "quasi_identifier", "type": "integer", "hierarchy": {"kind": "interval", "range": [0, 99]}},
+    "age": {
+        "role": "quasi_identifier",
+        "type": "integer",
+        "hierarchy": {"kind": "interval", "range": [0, 99], "snap": "none"},
+    },
     "since": {
         "role": "quasi_identifier",
         "type": "integer",

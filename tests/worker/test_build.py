@@ -22,7 +22,7 @@ secret: s
 subject: person
 attributes:
   person: {role: identifier}
-  age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 99]}}
+  age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 99], snap: none}}
   illness: {role: sensitive, type: category}
   rid: {role: insensitive}
 privacy: [{model: k_anonymity, k: 4}]

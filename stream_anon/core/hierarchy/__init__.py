@@ -38,7 +38,7 @@ def build(spec: settings.HierarchySettings, folder: Path, leaves: Leaves) -> Hie
     match spec:
         case settings.IntervalHierarchy():
             low, high = spec.range or (None, None)
-            return Interval(low, high, spec.scale, spec.snap, spec.step, leaves)
+            return Interval(low, high, spec.scale, spec.snap or (), spec.step, leaves)
         case settings.FlatHierarchy():
             return Tree(Node("*", tuple(Node(value) for value in spec.values)), leaves)
         case settings.TreeHierarchy():

@@ -103,7 +103,9 @@ def build(
                 demands = codes(i, "values", s, tables.get(i) or _inline(spec.values))
                 tree = columns[s].hierarchy
                 known_values = tree.size if isinstance(tree, Tree) else None
-                built.append(LCAnonymity(s, spec.l, spec.c, {code: d.l for code, d in demands.items()}, known_values))
+                least = {code: value.l for code, value in demands.items()}
+                sensitivities = {code: value.sensitivity for code, value in demands.items()}
+                built.append(LCAnonymity(s, spec.l, spec.c, least, known_values, sensitivities))
             case settings.AlphaK(estimate=None):
                 built.append(
                     AlphaK(s, spec.k, _alphas(spec, codes(i, "alpha", s, tables.get(i) or _inline(spec.alpha))))

@@ -15,8 +15,9 @@ from stream_anon.core.privacy.base import SLACK, SensitiveModel
 class LCAnonymity(SensitiveModel):
     """At least as many values as the most demanding one present asks for, none with a share above c.
 
-    `demands` maps a value's code to its own l, where that is more than `l`. `known` is how many values there are at
-    all, if that is known.
+    `demands` maps a value's code to its own l, where that is more than `l`; `sensitivities` to how sensitive it is, by
+    which an algorithm may order values: no verdict depends on it. `known` is how many values there are at all, if that
+    is known.
     """
 
     name = "lc_anonymity"
@@ -28,12 +29,14 @@ class LCAnonymity(SensitiveModel):
         c: float,
         demands: Mapping[int, int] | None = None,
         known: int | None = None,
+        sensitivities: Mapping[int, float] | None = None,
     ) -> None:
         super().__init__(column)
         self.l = l
         self.c = c
         self.demands = {code: max(l, demand) for code, demand in (demands or {}).items()}
         self.known = known
+        self.sensitivities = dict(sensitivities or {})
 
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
         """Values still missing, and people who have a too frequent one."""

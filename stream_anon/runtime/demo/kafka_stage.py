@@ -37,7 +37,7 @@ class KafkaStage(Performance):
         stopped: Event,
     ) -> None:
         super().__init__(schema, rate, seconds, seed, clock, stopped)
-        self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k)
+        self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
         self._source = ((n, b'{"%s":%d,' % (NUMBER.encode(), n) + record[1:]) for n, record in self._source)
         self._house = house
         self._ends = Ends(house.bootstrap, INPUT, OUTPUT)

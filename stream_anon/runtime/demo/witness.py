@@ -103,7 +103,7 @@ class Witness:
         k = self._schema.requirements.k
         once = self.received == self.published + withheld and len(self._inside) == withheld and not self._strangers
         yield Check("every record once", once, f"{self.received:,} in, {self.published:,} out, {withheld:,} withheld")
-        who = "people" if self._schema.subject else "records"
+        who = self._schema.counts
         yield Check(
             f"at least {k} {who} in a group",
             self.fewest_people >= k,
