@@ -16,9 +16,11 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.kafka_part import prepare_for_kafka
+from stream_anon.cli.options import MaxRejected, MaxSuppressed
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.workers import supervise
-from stream_anon.errors import PrivacyViolation
+from stream_anon.errors import PrivacyViolation, TooMuchLost
+from stream_anon.observe.limits import Limits
 from stream_anon.report.result import NO_SUBJECT
 
 _HANGING = 60.0
@@ -50,6 +52,8 @@ def run(
     workers: Annotated[
         int, typer.Option(min=1, max=256, help="Processes that share the partitions: about one per core.")
     ] = 1,
+    max_rejected: MaxRejected = None,
+    max_suppressed: MaxSuppressed = None,
     status_port: Annotated[int, typer.Option(help="Port of /metrics, /livez and /readyz; 0 for none.")] = 9464,
     status_host: Annotated[str, typer.Option(help="Address of the status port.")] = "127.0.0.1",
     slot: Annotated[str | None, typer.Option(hidden=True, help="The name of a worker among several.")] = None,
@@ -57,6 +61,7 @@ def run(
     """Anonymize a Kafka topic: every record leaves in one group, exactly once, within the delay bound, or not at all.
 
     SIGTERM publishes what satisfies the policy, leaves the rest unread for the next worker, and ends with 0.
+    Where most records are rejected, the log and the status say so; `--max-rejected` ends the worker then.
 
     [bold]Examples[/bold]
 
@@ -68,11 +73,16 @@ def run(
     """
     loaded, schema = prepare_for_kafka(policy)
     if workers > 1:
-        supervise(policy, workers, start.value if start else None, instance, status_host, status_port)
+        more = ["--from", start.value] if start else []
+        more += [] if max_rejected is None else ["--max-rejected", str(max_rejected)]
+        more += [] if max_suppressed is None else ["--max-suppressed", str(max_suppressed)]
+        supervise(policy, workers, more, instance, status_host, status_port)
         return
     from stream_anon.observe.logs import log_to
     from stream_anon.observe.metrics import Metrics
+    from stream_anon.observe.observer import Observers
     from stream_anon.observe.server import StatusServer
+    from stream_anon.observe.watch import RejectionWatch
     from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
     from stream_anon.runtime.collector import calm_collector
     from stream_anon.runtime.worker import Worker
@@ -83,9 +93,9 @@ def run(
     settings = settings_of(loaded.policy, start.value if start else None)
     names = [column.name for column in schema.quasi]
     metrics = Metrics(loaded.policy.name, schema.fingerprint, settings.delay, names, schema.counts)
-    worker = Worker(
-        transport_of(kafka, slot or instance, static=instance is not None), parts_of(schema), settings, metrics
-    )
+    watch = RejectionWatch(Limits.of(loaded.policy, max_rejected, max_suppressed), lambda: worker.stop())
+    transport = transport_of(kafka, slot or instance, static=instance is not None)
+    worker = Worker(transport, parts_of(schema), settings, Observers(metrics, watch))
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -117,6 +127,8 @@ def run(
         if status is not None:
             status.await_reading(_LAST_LOOK)
         raise
+    if (broken := watch.ended()) is not None:
+        raise TooMuchLost(broken)
     if received and received[0] == signal.SIGINT:
         raise typer.Exit(130)
 

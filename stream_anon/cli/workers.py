@@ -14,10 +14,10 @@ from stream_anon.cli.interrupt import interruptible
 from stream_anon.errors import StreamAnonError
 
 
-def commands(policy: Path, workers: int, start: str | None, instance: str | None, ports: list[int]) -> list[list[str]]:
+def commands(policy: Path, workers: int, more: list[str], instance: str | None, ports: list[int]) -> list[list[str]]:
     """One command line per worker. A slot keeps its name over restarts, so a new worker fences its predecessor.
 
-    >>> commands(Path("p.yaml"), 1, None, "blue", [9465])[0][2:]
+    >>> commands(Path("p.yaml"), 1, [], "blue", [9465])[0][2:]
     ['stream_anon', 'run', '--policy', 'p.yaml', '--slot', 'blue-0', '--status-port', '9465', '--instance', 'blue-0']
     """
     name = instance or f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
@@ -26,12 +26,12 @@ def commands(policy: Path, workers: int, start: str | None, instance: str | None
         command = [sys.executable, "-m", "stream_anon", "run", "--policy", str(policy), "--slot", f"{name}-{number}"]
         command += ["--status-port", str(ports[number])]
         command += ["--instance", f"{name}-{number}"] if instance else []
-        result.append([*command, *(["--from", start] if start else [])])
+        result.append([*command, *more])
     return result
 
 
 def supervise(
-    policy: Path, workers: int, start: str | None, instance: str | None, status_host: str, status_port: int
+    policy: Path, workers: int, more: list[str], instance: str | None, status_host: str, status_port: int
 ) -> None:
     """Run until told to stop; the last code decides how it ends."""
     from stream_anon.observe.logs import log_to
@@ -43,7 +43,7 @@ def supervise(
     ports = [status_port + 1 + number if status_port else 0 for number in range(workers)]
     if max(ports) > 65_535:
         raise StreamAnonError(f"--status-port {status_port} leaves no room for {workers} ports behind it")
-    supervisor = Supervisor(commands(policy, workers, start, instance, ports))
+    supervisor = Supervisor(commands(policy, workers, more, instance, ports))
     if status_port:
         whole = Workers(ports, lambda: supervisor.running, lambda: supervisor.restarts)
         StatusServer(whole.registry, whole.live, whole.ready, status_host, status_port).start()

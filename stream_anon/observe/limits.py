@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from stream_anon.errors import TooMuchLost
@@ -31,16 +32,20 @@ class Limits:
         )
 
     def broken(self, tally: Tally, ended: bool = False) -> str | None:
-        """Return the limit that is exceeded, in words; None if none is."""
-        consumed, rejected = tally.consumed, tally.rejected.total()
+        """Return the limit that a run exceeds, in words; None if it exceeds none."""
+        return self.exceeded(tally.consumed, tally.rejected, tally.suppressed, ended)
+
+    def exceeded(self, consumed: int, codes: Counter[str], suppressed: int, ended: bool = False) -> str | None:
+        """Return the limit that these numbers exceed, in words; None if they exceed none."""
+        rejected = codes.total()
         if not consumed or (not ended and consumed < ENOUGH):
             return None
-        most = ", ".join(str(code) for code, _ in tally.rejected.most_common(1))
+        most = ", ".join(str(code) for code, _ in codes.most_common(1))
         if ended and rejected == consumed:
             return f"every record was rejected, most as {most}: the input is not what the policy describes"
         for word, count, limit, why in (
             ("rejected", rejected, self.rejected, f", most as {most}" if most else ""),
-            ("suppressed", tally.suppressed, self.suppressed, ""),
+            ("suppressed", suppressed, self.suppressed, ""),
         ):
             if limit is not None and count > limit * consumed:
                 shares = f"{count:,} of {consumed:,} records were {word}{why}: more than the {limit:.2%} allowed"

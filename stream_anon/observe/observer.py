@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,3 +62,20 @@ class Observer:
 
     def alive(self) -> None:
         """The loop went round."""
+
+
+class Observers(Observer):
+    """Passes everything on to several observers, in their order."""
+
+    def __init__(self, *observers: Observer) -> None:
+        for name, method in vars(Observer).items():
+            if callable(method) and not name.startswith("_"):
+                setattr(self, name, _each([getattr(observer, name) for observer in observers]))
+
+
+def _each(methods: Sequence[Callable[..., None]]) -> Callable[..., None]:
+    def call(*arguments: Any) -> None:
+        for method in methods:
+            method(*arguments)
+
+    return call

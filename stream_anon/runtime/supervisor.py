@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 _log = logging.getLogger("stream_anon.supervisor")
 
-FINAL = frozenset({2, 3, 70})
-"""Exit codes after which another start would end the same way, or must not be tried: usage, policy, violation."""
+FINAL = frozenset({2, 3, 5, 70})
+"""Exit codes after which another start would end the same way, or must not be tried: usage, policy, too much lost,
+violation."""
 
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0  # seconds before a failed worker is started again; doubled each time
 _PROVEN = 60.0  # seconds after which a worker counts as well, and its failures are forgotten
