@@ -9,9 +9,9 @@ import time
 import urllib.request
 from pathlib import Path
 
+from broker_world import World, policy_on
+
 from stream_anon.io.broker import free_port
-from worker.broker_world import World
-from worker.test_worker_commands import policy_on
 
 PROGRAM = [sys.executable, "-m", "stream_anon", "run"]
 FRAMED = b"\x00\x00\x00\x00\x2a" + b"\x02Hidden7"
