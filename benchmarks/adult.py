@@ -83,7 +83,13 @@ def table(folder: Path | None, k: int = 5, limit: int | None = None, seed: int =
 def _policy(k: int) -> str:
     ages = f"{{kind: interval, range: [{AGES[0]}, {AGES[1]}], snap: none}}"  # exact ends, as other tools publish them
     age = f"{{role: quasi_identifier, type: integer, hierarchy: {ages}}}"
-    lines = ["version: 1", "name: adult", "secret: a secret for benchmarks only", "attributes:", f"  age: {age}"]
+    lines = [
+        "version: 1",
+        "name: adult",
+        "secret: a-secret-of-a-benchmark-no-value",
+        "attributes:",
+        f"  age: {age}",
+    ]
     lines += [
         f"  {name}: {{role: quasi_identifier, type: category, hierarchy: {{kind: csv, path: {name}.csv}}}}"
         for name in QUASI[1:]

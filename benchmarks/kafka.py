@@ -30,7 +30,7 @@ import numpy as np  # noqa: E402
 POLICY = """
 version: 1
 name: benchmark
-secret: a-secret-of-the-benchmark
+secret: a-secret-of-the-benchmark-of-no-value
 subject: person
 attributes:
   person: {role: identifier}

@@ -37,7 +37,7 @@ def ages(
         {
             "version": 1,
             "name": "example",
-            "secret": "only an example",
+            "secret": "only an example, and long enough to pass",
             "attributes": {
                 "age": {
                     "role": "quasi_identifier",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from operator import not_
 from typing import Any
 
@@ -19,6 +20,8 @@ from stream_anon.core.hierarchy.base import Ints
 from stream_anon.core.hierarchy.tree import text_of
 from stream_anon.core.spelling import Spelling
 
+_SALT = b"stream-anon root key"  # there is no place for one of each policy's own: a successor knows the secret alone
+_COST = 2**15
 MEMO_LIMIT = 65_536
 """How many hashes of sensitive values are remembered; a bound, so that a field of free text cannot fill the memory."""
 
@@ -27,7 +30,7 @@ class Keys:
     """The keys of one secret. Without a secret they are random, and nothing can be published again identically."""
 
     def __init__(self, secret: str | None) -> None:
-        root = secret.encode() if secret is not None else secrets.token_bytes(32)
+        root = _root(secret) if secret is not None else secrets.token_bytes(32)
         self.stable = secret is not None
         self.value = _derive(root, b"value")
         self.group = _derive(root, b"group")
@@ -35,6 +38,12 @@ class Keys:
 
     def __repr__(self) -> str:
         return "<Keys>"
+
+
+@lru_cache(maxsize=8)
+def _root(secret: str) -> bytes:
+    """Derive the root key by scrypt, once per process: each guess costs an attacker 0.1 s and 32 MB, too."""
+    return hashlib.scrypt(secret.encode(), salt=_SALT, n=_COST, r=8, p=1, maxmem=128 * 8 * _COST * 2, dklen=32)
 
 
 def _derive(root: bytes, purpose: bytes) -> bytes:

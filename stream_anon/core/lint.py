@@ -87,7 +87,7 @@ def _exact_ends(policy: Policy) -> Iterator[Problem]:
 
 
 def _secrets(loaded: LoadedPolicy) -> Iterator[Problem]:
-    places: list[Path] = [("secret",)] if loaded.policy.secret else []
+    places: list[Path] = [("secret",)] if loaded.policy.secret is not None else []
     options = loaded.policy.kafka.options if loaded.policy.kafka else {}
     for key in options:
         if any(fnmatch(key.lower(), pattern) for pattern in SECRET_OPTIONS):

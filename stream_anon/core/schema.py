@@ -152,7 +152,7 @@ class Schema:
         if any(d.severity == "error" for d in found):
             raise PolicyError(found)
         found = []
-        keys = Keys(policy.secret.get_secret_value() if policy.secret else None)
+        keys = Keys(policy.secret.get_secret_value() if policy.secret is not None else None)
         built: dict[str, Hierarchy | None] = {}
         for name, attribute in policy.attributes.items():
             if isinstance(attribute, QuasiIdentifier | Sensitive) and attribute.hierarchy is not None:

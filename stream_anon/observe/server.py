@@ -1,24 +1,30 @@
-"""/metrics, /livez and /readyz over HTTP, on the loopback unless told otherwise; asking changes nothing."""
+"""/metrics, /livez and /readyz over HTTP, on the loopback unless told otherwise; asking changes nothing.
+
+Whoever reaches the port can take little: connections are few and short, requests small, threads a handful.
+"""
 
 from __future__ import annotations
 
-import sys
+import asyncio
+import socket
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from stream_anon.errors import StreamAnonError
 
+CONNECTIONS = 64
+"""At once. One more closes the one that has been open for longest: who asks properly is answered at once."""
 
-class _Server(ThreadingHTTPServer):
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Somebody who hangs up early is no news either."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
+_REQUEST_SECONDS = 5.0  # to send a request, and again to take the answer
+_LONGEST_REQUEST = 8_192  # bytes of request line and headers
+_QUEUE = 1_024  # connections the system keeps until they are looked at; beyond it, it lets them wait for seconds
+_THREADS = 4  # that make answers: those of several workers ask each of them
+_Answer = tuple[HTTPStatus, bytes, str]
 
 
 class StatusServer:
@@ -32,49 +38,28 @@ class StatusServer:
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
-        status = self
+        self._registry, self._live, self._ready = registry, live, ready
         self._read = threading.Event()
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                path = self.path.partition("?")[0]
-                if path == "/metrics":
-                    encode, content_type = choose_encoder(self.headers.get("Accept", ""))
-                    read = status._read
-                    self._answer(200, encode(registry), content_type)
-                    read.set()
-                elif path in ("/livez", "/readyz"):
-                    good = live() if path == "/livez" else live() and ready()
-                    self._answer(200 if good else 503, b"ok\n" if good else b"no\n", "text/plain")
-                else:
-                    self._answer(404, b"not found\n", "text/plain")
-
-            def _answer(self, status: int, body: bytes, content_type: str) -> None:
-                self.send_response(status)
-                self.send_header("Content-Type", content_type)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-                """Say nothing: a request is not news."""
-
+        self._open: dict[asyncio.StreamWriter, None] = {}  # in order of arrival
         try:
-            self._server = _Server((host, port), Handler)
+            self._socket = socket.create_server((host, port), backlog=_QUEUE)
         except OSError as error:
             why = f"the status port {host}:{port} cannot be had: {error.strerror}"
             raise StreamAnonError(f"{why}; choose another with --status-port") from None
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="status", daemon=True)
+        self._port = int(self._socket.getsockname()[1])
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._started, self._stopped = threading.Event(), asyncio.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="status", daemon=True)
 
     @property
     def port(self) -> int:
         """Where it listens."""
-        return int(self._server.server_address[1])
+        return self._port
 
     def start(self) -> StatusServer:
         """Begin to answer."""
         self._thread.start()
+        self._started.wait(_REQUEST_SECONDS)
         return self
 
     def await_reading(self, timeout: float) -> bool:
@@ -84,5 +69,57 @@ class StatusServer:
 
     def close(self) -> None:
         """Stop answering."""
-        self._server.shutdown()
-        self._server.server_close()
+        if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopped.set)
+            self._thread.join(_REQUEST_SECONDS)
+        self._socket.close()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, "answer"))
+        server = await asyncio.start_server(self._talk, sock=self._socket, limit=_LONGEST_REQUEST, backlog=_QUEUE)
+        self._started.set()
+        await self._stopped.wait()
+        server.close()
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read one request, answer it, hang up. Whoever is slow, long-winded or gone is not told why."""
+        if len(self._open) >= CONNECTIONS:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            oldest.transport.abort()
+        self._open[writer] = None
+        try:
+            async with asyncio.timeout(_REQUEST_SECONDS):
+                request = await reader.readuntil(b"\r\n\r\n")
+            read = self._read
+            status, body, kind = await asyncio.get_running_loop().run_in_executor(None, self._answer, request)
+            head = f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+            async with asyncio.timeout(_REQUEST_SECONDS):
+                writer.write(head.encode() + b"Connection: close\r\n\r\n" + body)
+                writer.close()
+                await writer.wait_closed()
+            if request.startswith(b"GET /metrics"):
+                read.set()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            writer.transport.abort()
+        finally:
+            self._open.pop(writer, None)
+
+    def _answer(self, request: bytes) -> _Answer:
+        line, *headers = request.decode("latin-1").split("\r\n")
+        method, _, rest = line.partition(" ")
+        path = rest.partition(" ")[0].partition("?")[0]
+        if method != "GET":
+            return HTTPStatus.METHOD_NOT_ALLOWED, b"only GET\n", "text/plain"
+        if path == "/metrics":
+            accept = [value for name, _, value in (h.partition(":") for h in headers) if name.lower() == "accept"]
+            encode, kind = choose_encoder(",".join(accept))
+            return HTTPStatus.OK, encode(self._registry), kind
+        if path in ("/livez", "/readyz"):
+            good = self._live() and (path == "/livez" or self._ready())
+            return (HTTPStatus.OK, b"ok\n", "text/plain") if good else _NO
+        return HTTPStatus.NOT_FOUND, b"not found\n", "text/plain"
+
+
+_NO: _Answer = HTTPStatus.SERVICE_UNAVAILABLE, b"no\n", "text/plain"

@@ -20,6 +20,13 @@ RESERVED = "_anon"
 TREES = ("flat", "tree", "csv")
 """The kinds of hierarchy that are trees of named nodes."""
 
+SHORTEST_SECRET = 32
+"""Characters. Whoever can describe a group tries guesses offline, and a right one tells rows from offsets."""
+
+FEWEST_CHARACTERS = 8
+"""Different ones in a secret: random text of that length has more, a repeated word may not."""
+
+_MAKE_ONE = "make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
 Path = tuple[str | int, ...]
 
 
@@ -28,6 +35,7 @@ def problems(policy: Policy) -> list[Problem]:
     return [
         *_names(policy),
         *_subject(policy),
+        *_secret(policy),
         *_attributes(policy),
         *_read_fields(policy),
         *_privacy(policy),
@@ -74,6 +82,20 @@ def _subject(policy: Policy) -> Iterator[Problem]:
     elif policy.subject not in identifiers:
         hint = f'give "{policy.subject}" the role identifier'
         yield Problem(("subject",), "wrong-role", "the subject must be an identifier", hint)
+
+
+def _secret(policy: Policy) -> Iterator[Problem]:
+    """Refuse what can be guessed; the message must not tell how long it is."""
+    if policy.secret is None:
+        return
+    text = policy.secret.get_secret_value()
+    if not text.strip():
+        yield Problem(("secret",), "weak-secret", "the secret is empty", f"{_MAKE_ONE}; or leave the key out")
+    elif len(text) < SHORTEST_SECRET or len(set(text)) < FEWEST_CHARACTERS:
+        message = (
+            f"the secret can be guessed: it needs {SHORTEST_SECRET} characters, {FEWEST_CHARACTERS} of them different"
+        )
+        yield Problem(("secret",), "weak-secret", message, _MAKE_ONE)
 
 
 def _attributes(policy: Policy) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ from stream_anon.runtime.packing import Reader, Writer, pack_members, unpack_mem
 LIMIT = 4_095
 """Characters before the closing NUL: brokers take 4,096, and one client reads text without NUL past its end."""
 
-_VERSION = "1"
+_VERSION = "2"  # 1 was sealed under keys derived without scrypt
 _POWERS = 85 ** np.arange(4, -1, -1)
 _ALPHABET = np.frombuffer(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~", dtype=np.uint8

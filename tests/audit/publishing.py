@@ -151,7 +151,7 @@ def publish(
     **settings: Any,
 ) -> Published:
     """Run a batch algorithm by its name, or the stream's by its settings."""
-    policy: dict[str, Any] = {"version": 1, "name": "table", "secret": "0123456789abcdef"}
+    policy: dict[str, Any] = {"version": 1, "name": "table", "secret": "0123456789abcdef0123456789abcdef"}
     policy |= {"attributes": SHAPES[shape], "privacy": MODELS[model]} | settings
     policy |= {"subject": subject} if subject else {}
     policy["stream"] = {"max_delay": {"records": delay}}

@@ -80,7 +80,7 @@ def folder(tmp_path: Path) -> Path:
         writer = csv.writer(file)
         writer.writerow(["name", "age", "sex", "zip"])
         writer.writerows([f"voter {i}", *row[:3]] for i, row in enumerate([*TEN, ABSENT], start=1))
-    policy = {"version": 1, "name": "ten", "secret": "0123456789abcdef", "subject": "who"}
+    policy = {"version": 1, "name": "ten", "secret": "0123456789abcdef0123456789abcdef", "subject": "who"}
     policy |= {"attributes": ATTRIBUTES, "privacy": PRIVACY}
     (tmp_path / "policy.yaml").write_text(json.dumps(policy))
     return tmp_path

@@ -30,7 +30,12 @@ def schema_of(
     folder: Path, attributes: Mapping[str, Any], privacy: Sequence[Mapping[str, Any]], subject: str | None = None
 ) -> Schema:
     """The schema; a policy that does not say how many people a group needs asks for two."""
-    policy = {"version": 1, "name": "table", "secret": "0123456789abcdef", "attributes": dict(attributes)}
+    policy = {
+        "version": 1,
+        "name": "table",
+        "secret": "0123456789abcdef0123456789abcdef",
+        "attributes": dict(attributes),
+    }
     counted = any(model["model"] in ("k_anonymity", "alpha_k") for model in privacy)
     models = [*([] if counted else [{"model": "k_anonymity", "k": 2}]), *(dict(model) for model in privacy)]
     policy |= {"privacy": models} | ({"subject": subject} if subject else {})

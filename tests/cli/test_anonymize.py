@@ -29,7 +29,7 @@ COUNT = 300
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A policy with a secret, and its records with a time, as JSON lines and as CSV."""
-    text = policy_text().replace("version: 1", "version: 1\nsecret: a secret only for the tests", 1)
+    text = policy_text().replace("version: 1", "version: 1\nsecret: a secret only for the tests, of no value", 1)
     (tmp_path / "policy.yaml").write_text(text, encoding="utf-8")
     records = [json.loads(record) for record in islice(admissions(3), COUNT)]
     for i, record in enumerate(records):

@@ -141,9 +141,23 @@ PASSWORD = "{options: {sasl.password: hunter2}, bootstrap:"
 WARNINGS = [
     # remark, words replaced, by, code, line, column
     ("nobody is told apart", "subject: patient_id", "# no subject", "k-counts-records", 15, 29),
-    ("a secret in the file", "version: 1", "version: 1\nsecret: hunter2", "secret-in-file", 2, 9),
+    (
+        "a secret in the file",
+        "version: 1",
+        "version: 1\nsecret: hunter2 and more that nobody guesses",
+        "secret-in-file",
+        2,
+        9,
+    ),
     ("a password in the file", "{bootstrap:", PASSWORD, "secret-in-file", 20, 38),
-    ("a default is in the file too", "version: 1", "version: 1\nsecret: ${NOT_SET:-hunter2}", "secret-in-file", 2, 9),
+    (
+        "a default is in the file too",
+        "version: 1",
+        "version: 1\nsecret: ${NOT_SET:-hunter2 and more that nobody guesses}",
+        "secret-in-file",
+        2,
+        9,
+    ),
     ("too diverse", "l: 3", "l: 9", "l-above-values", 16, 51),
     ("an only child", "[female, male, other]}}", "[female]}}", "single-child", 9, 56),
     ("c below 1/l", GUARD, LOW_C, "c-below-1-over-l", 17, 52),
@@ -178,7 +192,7 @@ def test_many_quasi_identifiers(folder: Path, capsys: pytest.CaptureFixture[str]
 def test_a_secret_from_the_environment_is_fine(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("ANON_SECRET", "hunter2")
+    monkeypatch.setenv("ANON_SECRET", "hunter2 and more that nobody guesses")
     change(folder / "policy.yaml", "version: 1", "version: 1\nsecret: ${ANON_SECRET}")
     assert run(["check", "policy.yaml", "--strict"]) == 0
     assert "warning" not in capsys.readouterr().err

@@ -50,7 +50,7 @@ def start(folder: Path) -> Iterator[Start]:
 
     def begin(*options: str, **settings: Any) -> subprocess.Popen[bytes]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        environment = os.environ | {"PIPE_SECRET": "made up"}
+        environment = os.environ | {"PIPE_SECRET": "made up, and long enough to be taken for one"}
         process = subprocess.Popen([*COMMAND, *options], cwd=folder, env=environment, **(pipes | settings))
         started.append(process)
         return process
@@ -302,7 +302,7 @@ def test_usage(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("PIPE_SECRET", "made up")
+    monkeypatch.setenv("PIPE_SECRET", "made up, and long enough to be taken for one")
     assert run(["pipe", *options]) == code
     captured = capsys.readouterr()
     assert captured.out == ""

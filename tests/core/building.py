@@ -39,7 +39,7 @@ def compile_policy(folder: Path, text: str) -> Schema:
     return Schema.compile(load(path, {}))
 
 
-def patients(folder: Path, *privacy: str, secret: str = "0123456789abcdef") -> Schema:
+def patients(folder: Path, *privacy: str, secret: str = "0123456789abcdef0123456789abcdef") -> Schema:
     """The schema of the policy above with the given models, k = 2 if none."""
     lines = privacy or ("{model: k_anonymity, k: 2}",)
     return compile_policy(folder, PATIENTS.format(secret=secret, privacy="\n".join(f"  - {line}" for line in lines)))

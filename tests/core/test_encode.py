@@ -266,7 +266,9 @@ def test_a_sensitive_value_without_hierarchy(tmp_path: Path) -> None:
 def test_equal_values_have_equal_codes_whatever_came_before(tmp_path: Path) -> None:
     """1 and true are one key to Python's dictionaries; which of them came first must not matter."""
     text = SHOP.format(absent=REJECT, missing="reject")
-    schema = compile_policy(tmp_path, text.replace("name: shop", "name: shop\nsecret: 0123456789abcdef"))
+    schema = compile_policy(
+        tmp_path, text.replace("name: shop", "name: shop\nsecret: 0123456789abcdef0123456789abcdef")
+    )
     again = compile_policy(tmp_path, (tmp_path / "policy.yaml").read_text())
     notes = [1, True, 0, False, "1", "true"]
 
@@ -336,7 +338,7 @@ def test_cells_and_records_agree(tmp_path: Path) -> None:
 
 
 def test_no_object_of_the_core_shows_a_value(tmp_path: Path) -> None:
-    schema = patients(tmp_path, secret="secret-" + MARK)
+    schema = patients(tmp_path, secret="a-secret-that-is-long-enough-" + MARK)
     payloads = [changed(patient=MARK, name=MARK, home={"zip": "73519", "ward": MARK}, age=117)]
     encoder = Encoder(schema)
     result = encoder.encode(payloads, *refs(1))

@@ -181,7 +181,7 @@ def test_id_and_order_are_of_the_secret_the_policy_and_the_members(tmp_path: Pat
     rows = encoded(schema, ROWS * 3)
     group = release(rows, schema, Reason.READY)
     others = {
-        "secret": patients(tmp_path, secret="another secret, as long"),
+        "secret": patients(tmp_path, secret="another secret, as long as the first one"),
         "policy": patients(tmp_path, "{model: k_anonymity, k: 3}"),
     }
     for other in others.values():
@@ -283,7 +283,7 @@ def test_what_was_asked_for_is_obeyed_and_not_published(tmp_path: Path) -> None:
 LIST_POLICY = """
 version: 1
 name: shops
-secret: 0123456789abcdef
+secret: 0123456789abcdef0123456789abcdef
 attributes:
   nation: {role: quasi_identifier, type: category, hierarchy: {kind: set, values: [peru, chad, oman]}}
   basket: {role: insensitive, list: true}
@@ -307,7 +307,7 @@ def test_sets_and_lists(tmp_path: Path) -> None:
 FLAT_POLICY = """
 version: 1
 name: flat
-secret: 0123456789abcdef
+secret: 0123456789abcdef0123456789abcdef
 attributes:
   age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 120], snap: none}}
   nation: {role: quasi_identifier, type: category, hierarchy: {kind: flat, values: [peru, chad, oman]}}

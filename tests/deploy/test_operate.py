@@ -68,7 +68,14 @@ def test_the_access_lists_are_all_a_worker_needs(local_broker: LocalBroker, name
     policy = tmp_path / "policy.yaml"
     policy.write_text(text)
     login = {"KAFKA_USERNAME": local_broker.guest, "KAFKA_PASSWORD": local_broker.password}
-    environment = os.environ | login | {"KAFKA_BOOTSTRAP": local_broker.sasl_bootstrap, "STREAM_ANON_SECRET": "s"}
+    environment = (
+        os.environ
+        | login
+        | {
+            "KAFKA_BOOTSTRAP": local_broker.sasl_bootstrap,
+            "STREAM_ANON_SECRET": "a secret only for the tests, of no value",
+        }
+    )
 
     create_topics(local_broker.bootstrap, {names[kafka[part]]: 1 for part in ("input", "output", "dead_letter")})
     admin = KafkaAdminClient(bootstrap_servers=local_broker.bootstrap)

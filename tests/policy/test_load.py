@@ -143,9 +143,9 @@ def test_variables_reach_the_models(tmp_path: Path) -> None:
     text = EXAMPLE.read_text().replace("subject:", "secret: ${S}\nsubject:")
     text = text.replace("{model: k_anonymity, k: 5}", "model: k_anonymity\n    k: ${K:-7}")
     (tmp_path / "p.yaml").write_text(text)
-    policy = load(tmp_path / "p.yaml", {"S": "abc"}).policy
+    policy = load(tmp_path / "p.yaml", {"S": "abcdefgh" * 4}).policy
     assert policy.secret is not None
-    assert policy.secret.get_secret_value() == "abc"
+    assert policy.secret.get_secret_value() == "abcdefgh" * 4
     assert policy.privacy[0].model_dump() == {"model": "k_anonymity", "k": 7}
 
 

@@ -202,3 +202,25 @@ def test_floor_is_at_least_one_over_k(floor: float, codes: list[str]) -> None:
     data["attributes"]["ill"] = {"role": "sensitive", "psf": "wish"}
     estimate = model("alpha_k", k=5, estimate={"after": 100}, floor=floor)
     assert [p.code for p in problems(changed(SECOND, estimate, data))] == codes
+
+
+@pytest.mark.parametrize(
+    ("secret", "good"),
+    [
+        ("", False),
+        ("   ", False),
+        ("summer2024", False),
+        ("abcdefgh" * 3 + "ijklmno", False),
+        ("a" * 64, False),
+        ("correct horse battery staple 23!", True),
+        ("9f86d081884c7d659a2feaa0c55ad015", True),
+    ],
+)
+def test_a_secret_that_can_be_guessed_is_refused(secret: str, good: bool) -> None:
+    """With the offline guess of a weak one every row is told from every offset."""
+    found = [p for p in problems(Policy.model_validate(VALID | {"secret": secret})) if p.code == "weak-secret"]
+    assert len(found) == int(not good)
+    for problem in found:
+        assert problem.path == ("secret",)
+        assert "token_urlsafe(32)" in problem.hint
+        assert not secret.strip() or secret not in problem.message + problem.hint

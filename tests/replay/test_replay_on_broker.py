@@ -54,7 +54,7 @@ class Place:
             "output": f"{name}-elsewhere",
             "client": client,
         }
-        text = policy_text().replace("version: 1", "version: 1\nsecret: a secret only for the tests", 1)
+        text = policy_text().replace("version: 1", "version: 1\nsecret: a secret only for the tests, of no value", 1)
         (folder / "policy.yaml").write_text(f"{text}\nkafka: {json.dumps(kafka)}\n", encoding="utf-8")
         self.create(self.input, PARTITIONS, **{"retention.ms": "-1"})
         self.create(self.output, 2)

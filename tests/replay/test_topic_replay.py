@@ -35,7 +35,9 @@ class Died(BaseException):
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
     path = tmp_path_factory.mktemp("policy") / "policy.yaml"
-    path.write_text(policy_text().replace("version: 1", "version: 1\nsecret: a secret only for the tests", 1))
+    path.write_text(
+        policy_text().replace("version: 1", "version: 1\nsecret: a secret only for the tests, of no value", 1)
+    )
     return prepare(path)[1]
 
 

@@ -150,7 +150,7 @@ def _compiled(policy: str) -> Schema:
         "version": 1,
         "name": "contract",
         "subject": "person",
-        "secret": "a secret for the tests",
+        "secret": "a secret only for the tests, of no value",
         "attributes": ATTRIBUTES,
         "privacy": POLICIES[policy],
     }

@@ -39,7 +39,7 @@ def schema(folder: Path, on_deadline: str = "hold") -> Schema:
         "version": 1,
         "name": "figure",
         "subject": "who",
-        "secret": "a secret for the tests",
+        "secret": "a secret only for the tests, of no value",
         "attributes": {
             "who": {"role": "identifier"},
             "value": {"role": "quasi_identifier", "type": "category", "hierarchy": {"kind": "tree", "tree": TREE}},

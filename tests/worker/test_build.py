@@ -18,7 +18,7 @@ from stream_anon.runtime.worker import Worker
 POLICY = """
 version: 1
 name: trial
-secret: s
+secret: a secret only for the tests, of no value
 subject: person
 attributes:
   person: {role: identifier}
