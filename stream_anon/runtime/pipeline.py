@@ -66,7 +66,7 @@ class Pipeline:
     def finish(self, now: float) -> Iterator[list[Group]]:
         """The end of the input: everything is due. The oldest rows come first, a part at a time, to be out in time."""
         while (deadline := self.engine.next_deadline()) is not None:
-            yield self._released(self.engine.tick(self._reach(max(now, deadline))), now, closing=True)
+            yield self._released(self.engine.tick(self._reach(max(now, deadline)), closing=True), now, closing=True)
         yield self._released(self.engine.flush(), now)
 
     def published(self, groups: Sequence[Group], now: float) -> None:

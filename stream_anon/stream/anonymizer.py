@@ -36,12 +36,12 @@ class Anonymizer(Protocol):
         """Take rows in the order of their arrival. Rows handed back keep the age and the number they had."""
         ...
 
-    def tick(self, now: float) -> Outcome:
-        """Let time pass without arrivals."""
+    def tick(self, now: float, closing: bool = False) -> Outcome:
+        """Let time pass without arrivals; `closing` if none will follow, so that nobody is left behind alone."""
         ...
 
     def flush(self) -> Outcome:
-        """Treat every row as due."""
+        """Treat every row as due; one that finds no company joins a group that leaves in the same call, if any can."""
         ...
 
     def next_deadline(self) -> float | None:
