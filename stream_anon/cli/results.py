@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,13 @@ def lines_of(result: Result) -> Iterator[Text]:
 def whole(suppressed: int) -> str:
     """What a loss over all records says of those that were not published."""
     return ", suppressed records counted as lost whole" if suppressed else ""
+
+
+def told_of_raised(summary: Mapping[str, Any]) -> Iterator[str]:
+    """What guarding nodes cost: values that had to be published as one of their ancestors."""
+    for name, count in summary["raised"].items():
+        lost = summary["loss_of_sensitive"][name]
+        yield f"{name}: raised in {count:,} records, as guarding nodes ask; lost by it: {lost:.3f}"
 
 
 def audit_of(out: Path | str, policy: Path | str, data: Path | str) -> str:

@@ -63,9 +63,11 @@ class Engine:
             outcome = self._let_go()
             groups += outcome.groups
             suppressed += [outcome.suppressed] if outcome.suppressed is not None else []
+        crowded_out = [group for group in groups if group.reason is Reason.DEADLINE]
         ticked = self.tick(now)
         suppressed += [ticked.suppressed] if ticked.suppressed is not None else []
-        return Outcome(groups + ticked.groups, Batch.concat(suppressed) if suppressed else None, len(batch) - taken)
+        gone = Batch.concat(suppressed) if suppressed else None
+        return Outcome(groups + ticked.groups, gone, len(batch) - taken, crowded_out)
 
     def tick(self, now: float, closing: bool = False) -> Outcome:
         """Release what is due by the clock.
