@@ -2,6 +2,7 @@
 
 Loss is NCP per cell, a suppressed row counting 1; delays are counted in later arrivals. Rows come in a seeded order.
 Speed and memory are measured on batches, delays row by row: the groups are the same. Kernels are compiled beforehand.
+A policy that is given is measured as it is: its privacy models, bound and algorithm, but for what the options replace.
 
     python benchmarks/stream.py --data DIR --json > stream.jsonl
     python benchmarks/stream.py --algorithm cail fads --k 10 --delay 1000
@@ -22,25 +23,26 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from adult import SENSITIVE, Source, source
+from pydantic import SecretStr
 from ruamel.yaml import YAML
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema
 from stream_anon.policy import load
-from stream_anon.policy.privacy import KAnonymity, LDiversity
+from stream_anon.policy.privacy import AlphaK, KAnonymity, LDiversity
 from stream_anon.policy.settings import (
     AlgorithmSettings,
     CailSettings,
     CastleSettings,
     FadsSettings,
     MaxDelay,
-    StreamSettings,
 )
 from stream_anon.stream import Outcome, build
 
@@ -73,15 +75,21 @@ def main() -> None:
         rows = _encode(table, arguments.seed)
         for algorithm in arguments.algorithm:
             for delay in (100, 400):  # few and many rows within the bound take different ways: compile both
-                deque(_outcomes(_schema(table, algorithm, 5, 1, delay), rows.take(slice(0, 900)), 300), maxlen=0)
+                compiled = _schema(table, algorithm, arguments.k[0] and 5, arguments.l[0] and 1, delay)
+                deque(_outcomes(compiled, rows.take(slice(0, 900)), 300), maxlen=0)
         gc.collect()
         gc.freeze()  # as commands do once their kernels are there
         for delay in arguments.delay:
             for l in arguments.l:  # noqa: E741 - the literature's name
                 for k in arguments.k:
                     for algorithm in arguments.algorithm:
-                        found = _measure(_schema(table, algorithm, k, l, delay), rows)
-                        case = {"algorithm": algorithm, "k": k, "l": l, "delay": delay} | found
+                        schema = _schema(table, algorithm, k, l, delay)
+                        case = {"algorithm": schema.policy.algorithm.name if algorithm is None else algorithm}
+                        case |= {"k": schema.requirements.k, "l": l, "delay": delay or _bound(table)}
+                        case |= {
+                            "privacy": [model.model_dump(exclude_defaults=True) for model in schema.policy.privacy]
+                        }
+                        case |= _measure(schema, rows)
                         _print(case | {"seed": arguments.seed, "table": table.name}, arguments.json)
 
 
@@ -90,16 +98,25 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder with adult.csv and hierarchies/; a synthetic table without")
     parser.add_argument("--policy", nargs=2, type=Path, metavar=("FILE", "DATA"), help="another policy, and a CSV file")
     parser.add_argument("--json", action="store_true", help="one line of JSON per case")
-    parser.add_argument("--algorithm", nargs="+", choices=ALGORITHMS, default=["cail", "castle", "fads"])
-    parser.add_argument("--k", nargs="+", type=int, default=[5, 10, 50])
-    parser.add_argument("--l", nargs="+", type=int, default=[1, 3], help="1 for none; distinct values of occupation")
-    parser.add_argument("--delay", nargs="+", type=int, default=[500, 1000, 5000])
+    parser.add_argument("--algorithm", nargs="+", choices=ALGORITHMS, help="all but standing, or the policy's own")
+    parser.add_argument("--k", nargs="+", type=int, help="5, 10 and 50, or the policy's own")
+    parser.add_argument(
+        "--l",
+        nargs="+",
+        type=int,
+        help="different values of the sensitive attribute, 1 for none; 1 and 3, or the policy's own models",
+    )
+    parser.add_argument("--delay", nargs="+", type=int, help="later arrivals; 500, 1000 and 5000, or the policy's own")
     parser.add_argument("--seed", type=int, default=1, help="of the order in which rows arrive")
     parser.add_argument(
         "--cail", nargs="+", default=[], metavar="KEY=VALUE", help="other settings of cail, as in a policy"
     )
     parser.add_argument("--rows", type=int, default=ROWS, help="how many rows of the table")
     arguments = parser.parse_args()
+    usual = {"algorithm": ["cail", "castle", "fads"], "k": [5, 10, 50], "l": [1, 3], "delay": [500, 1000, 5000]}
+    for name, values in usual.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, values if arguments.policy is None else [None])
     if arguments.cail:
         changes = {key: YAML(typ="safe").load(value) for key, value in (pair.split("=", 1) for pair in arguments.cail)}
         ALGORITHMS["cail"] = CailSettings(name="cail", **changes)
@@ -115,17 +132,38 @@ def _source(arguments: argparse.Namespace) -> Iterator[Source]:
     policy, data = arguments.policy
     with data.open(encoding="utf-8", newline="") as file:
         rows: list[Any] = list(csv.DictReader(file))
-    yield Source(data.stem, rows[: arguments.rows], load(policy))
+    loaded = load(policy)
+    secret = loaded.policy.secret or SecretStr("one for all cases, for values are encoded once")
+    loaded = replace(loaded, policy=loaded.policy.model_copy(update={"secret": secret}))
+    yield Source(data.stem, rows[: arguments.rows], loaded)
 
 
-def _schema(table: Source, algorithm: str, k: int, l: int, delay: int) -> Schema:  # noqa: E741
-    sensitive = next(iter(table.loaded.policy.sensitive), SENSITIVE)
-    diverse = [LDiversity(model="l_diversity", attribute=sensitive, l=l)] if l > 1 else []
-    return table.schema(
-        privacy=[KAnonymity(model="k_anonymity", k=k), *diverse],
-        stream=StreamSettings(max_delay=MaxDelay(records=delay), max_buffer=2 * delay + 2 * BATCH),
-        algorithm=ALGORITHMS[algorithm],
+def _schema(table: Source, algorithm: str | None, k: int | None, l: int | None, delay: int | None) -> Schema:  # noqa: E741
+    """The policy of a case; None leaves what the policy says. An `l` takes the place of all models but k's."""
+    policy = table.loaded.policy
+    privacy = list(policy.privacy)
+    if l is not None:
+        sensitive = next(iter(policy.sensitive), SENSITIVE)
+        privacy = [model for model in privacy if isinstance(model, KAnonymity | AlphaK)]
+        privacy += [LDiversity(model="l_diversity", attribute=sensitive, l=l)] if l > 1 else []
+    if k is not None:
+        asked = (KAnonymity, AlphaK)
+        privacy = [model.model_copy(update={"k": k}) if isinstance(model, asked) else model for model in privacy]
+    records = _bound(table) if delay is None else delay
+    stream = policy.stream.model_copy(
+        update={"max_delay": MaxDelay(records=records), "max_buffer": 2 * records + 2 * BATCH}
     )
+    return table.schema(
+        privacy=privacy, stream=stream, algorithm=policy.algorithm if algorithm is None else ALGORITHMS[algorithm]
+    )
+
+
+def _bound(table: Source) -> int:
+    """The policy's own bound; delays are counted in arrivals here, whatever clock the policy has beside."""
+    records = table.loaded.policy.stream.max_delay.records
+    if records is None:
+        sys.exit("the policy has no bound in records: say --delay N, for delays are counted in arrivals here")
+    return records
 
 
 def _encode(table: Source, seed: int) -> Batch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -12,10 +11,8 @@ from stream_anon.batch.judge import Judge
 from stream_anon.batch.mondrian import Mondrian
 from stream_anon.batch.partitioner import Watch, unwatched
 from stream_anon.core.batch import Batch
-from stream_anon.core.group import Group
-from stream_anon.core.hierarchy import Floats, Ints, Tree
+from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import cell_prices
-from stream_anon.core.loss.sensitive import sensitive_loss
 from stream_anon.core.privacy import GuardingNode, Requirements
 from stream_anon.core.schema import Schema
 from stream_anon.policy.batch_settings import GuardingSettings, MondrianSettings
@@ -74,15 +71,3 @@ def _nearest(rows: Batch, schema: Schema, groups: list[Ints], one: int) -> int:
     cost = (size + size[one]) * merged - size * alone
     cost[one] = np.inf
     return int(np.argmin(cost))
-
-
-def sensitive_losses(groups: Sequence[Group], schema: Schema) -> dict[str, float]:
-    """What raising the values of each sensitive column in a tree has cost: the average over the rows."""
-    found: dict[str, float] = {}
-    for s, column in enumerate(schema.sensitive):
-        if isinstance(column.hierarchy, Tree):
-            nodes = np.concatenate([group.shown[:, s] for group in groups]) if groups else np.empty(0, dtype=np.int64)
-            kinds, counts = np.unique(nodes, return_counts=True)
-            total = sum(sensitive_loss(column.hierarchy, int(v)) * int(c) for v, c in zip(kinds, counts, strict=True))
-            found[column.name] = total / max(len(nodes), 1)
-    return found

@@ -22,7 +22,7 @@ from stream_anon.cli.options import MaxRejected, MaxSuppressed, QuoteFormulas
 from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready
-from stream_anon.cli.results import audit_of, lines_in_words, result_of, whole
+from stream_anon.cli.results import audit_of, lines_in_words, result_of, told_of_raised, whole
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.sheets import new_file, refuse_to_overwrite, sheet_for
 from stream_anon.io.tables import kind_of, read_parts
@@ -201,8 +201,7 @@ def _lines(found: dict[str, Any], data: Path, out: Path, policy: str) -> Iterato
         yield f"smallest class: {found[f'smallest_group_{who}']:,} {who}, required {found[f'required_{who}']:,}"
         if who == "records":
             yield NO_SUBJECT
-    for name, loss in found["loss_of_sensitive"].items():
-        yield f"lost by raising {name}: {loss:.3f}"
+    yield from told_of_raised(found)
     yield f"{found['seconds']:.1f} s ({found['cpu_seconds']:.1f} s CPU), {found['peak_mb']:,.0f} MB"
     if rejected:
         yield f"next: find out why rows were rejected: stream-anon check {policy} --data {data}"

@@ -18,7 +18,7 @@ from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.options import MaxRejected, MaxSuppressed
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
-from stream_anon.cli.results import lines_in_words, whole
+from stream_anon.cli.results import lines_in_words, told_of_raised, whole
 from stream_anon.core.decode import Reject, Rejection
 from stream_anon.errors import StreamAnonError, TooMuchLost
 from stream_anon.io.csv_lines import CsvLines
@@ -183,6 +183,7 @@ def _summary(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> Iter
         losses = ", ".join(f"{name} {loss:.3f}" for name, loss in tally.losses.items())
         yield f"information lost: {tally.loss:.3f}{whole(tally.suppressed)} ({losses})"
         yield f"delay: {tally.delays.mean:.2f} s on average, {tally.delays.max:.2f} s at most{bound}"
+    yield from told_of_raised(tally.summary())
     if tally.counts == "records":
         yield NO_SUBJECT
     if pipeline.late:

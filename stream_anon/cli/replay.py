@@ -18,7 +18,7 @@ from stream_anon.cli.pipe import DeadLetters
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready, make_ready
 from stream_anon.cli.replay_ends import Recording, recording, target, topic_in
-from stream_anon.cli.results import audit_of, lines_in_words, whole
+from stream_anon.cli.results import audit_of, lines_in_words, told_of_raised, whole
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.io.resume import resumed_file
@@ -140,6 +140,8 @@ def _tell(found: dict[str, Any], data: str, out: str, policy: Path, algorithm: s
         output.say(lines)
     if algorithm is None:
         output.say(f"delay: {found['delay_mean']:.2f} s on average, {found['delay_max']:.2f} s at most")
+    for line in told_of_raised(found):
+        output.say(line)
     if found["k_counts"] == "records":
         output.say(NO_SUBJECT, style="yellow")
     output.say(f"next: {audit_of(out, policy, data)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +122,13 @@ def lines_in_words(lines: LineCount | dict[str, int] | None) -> str:
     parts.append(f"{count.records():,} records")
     parts += [f"{count.continued:,} more lines of records that go over several"] if count.continued else []
     return f"{count.read:,} lines: {', '.join(parts)}"
+
+
+def told_of_raised(summary: Mapping[str, Any]) -> Iterator[str]:
+    """What guarding nodes cost: values that had to be published as one of their ancestors."""
+    for name, count in summary["raised"].items():
+        lost = summary["loss_of_sensitive"][name]
+        yield f"{name}: raised in {count:,} records, as guarding nodes ask; lost by it: {lost:.3f}"
 
 
 def audit_of(out: Path | str, policy: Path | str, data: Path | str) -> str:

@@ -154,6 +154,15 @@ class Group:
         return self.released.shown[self._span]
 
     @property
+    def raised(self) -> dict[str, Ints]:
+        """The nodes that sensitive values were raised to, for the sake of somebody's guard, by attribute."""
+        if self.released.shown is self.released.rows.sensitive:
+            return {}
+        shown, came = self.shown, self.released.rows.sensitive[self._span]
+        nodes = {column.name: shown[shown[:, s] != came[:, s], s] for s, column in enumerate(self.schema.sensitive)}
+        return {name: found for name, found in nodes.items() if len(found)}
+
+    @property
     def schema(self) -> Schema:
         """Under which it was released."""
         return self.released.schema

@@ -50,6 +50,7 @@ class Metrics(Observer):
         self._rejected = counter("records_rejected", "Records that could not be used", "code")
         self._groups = counter("groups_published", "Groups made visible", "reason")
         self._withdrawn = counter("groups_withdrawn", "Announced groups that could not be repeated", "reason")
+        self._raised = counter("values_raised", "Sensitive values published as an ancestor, for a guard", "attribute")
         self._missed = counter("deadlines_missed", "Rows that left later than the bound; must stay 0")
         self._violations = counter("privacy_violations", "Groups stopped at the gate; must stay 0")
         self._delay = histogram("record_delay_seconds", "From receipt to visibility", buckets)
@@ -108,6 +109,10 @@ class Metrics(Observer):
         observe_all(self._age, ages[~np.isnan(ages)])
         for name, values in zip(self._attributes, losses.T, strict=False):
             observe_all(self._loss.labels(name), values)
+
+    def raised(self, attribute: str, records: int) -> None:
+        """Count by attribute."""
+        self._raised.labels(attribute).inc(records)
 
     def withdrawn(self, reason: str, groups: int, records: int) -> None:
         """Count by reason."""

@@ -30,6 +30,9 @@ class Observer:
         known, and of each group what each of its quasi-identifiers lost (groups, columns).
         """
 
+    def raised(self, attribute: str, records: int) -> None:
+        """Sensitive values became visible as one of their ancestors, for the sake of a guarding node."""
+
     def withdrawn(self, reason: str, groups: int, records: int) -> None:
         """Announced groups could not be published identically and never will be."""
 

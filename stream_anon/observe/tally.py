@@ -11,7 +11,8 @@ import numpy as np
 
 from stream_anon.core.decode import LineCount, Rejection
 from stream_anon.core.group import Group
-from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.hierarchy import Floats, Ints, Tree
+from stream_anon.core.loss.sensitive import sensitive_loss
 
 _BINS = 4096
 
@@ -79,6 +80,8 @@ class Tally:
         self.groups: Counter[str] = Counter()
         self.smallest = 0
         self.delays = Delays()
+        self.raised: Counter[str] = Counter()
+        self._lost_by_raising: dict[str, float] = {}
         self._losses = np.zeros(len(self.columns))
         self._loss = 0.0
 
@@ -94,10 +97,24 @@ class Tally:
             self.published += size
             self.groups[str(group.reason)] += 1
             self.smallest = min(self.smallest or group.people, group.people)
+            for name, nodes in group.raised.items():
+                self._raise(name, nodes, group)
             self._losses += group.losses * size
             self._loss += group.loss * size
         if groups:
             self.delays.add(now - np.concatenate([group.arrived for group in groups]))
+
+    def _raise(self, name: str, nodes: Ints, group: Group) -> None:
+        [tree] = [column.hierarchy for column in group.schema.sensitive if column.name == name]
+        assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
+        self.raised[name] += len(nodes)
+        lost = sum(sensitive_loss(tree, node) for node in nodes.tolist())
+        self._lost_by_raising[name] = self._lost_by_raising.get(name, 0.0) + lost
+
+    @property
+    def lost_by_raising(self) -> dict[str, float]:
+        """The share of information that raising sensitive values has cost, by attribute, over published rows."""
+        return {name: loss / max(self.published, 1) for name, loss in self._lost_by_raising.items()}
 
     def suppress(self, arrived: Floats | Ints) -> None:
         """Rows left unpublished."""
@@ -126,6 +143,8 @@ class Tally:
             **smallest_group(self.smallest, self.k, self.counts),
             "loss": round(self.loss, 5),
             "loss_per_attribute": {name: round(loss, 5) for name, loss in self.losses.items()},
+            "raised": dict(self.raised),
+            "loss_of_sensitive": {name: round(loss, 5) for name, loss in self.lost_by_raising.items()},
             "delay_mean": round(self.delays.mean, 4),
             "delay_p99": round(self.delays.quantile(0.99), 4),
             "delay_max": round(self.delays.max, 4),

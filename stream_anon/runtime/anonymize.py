@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from stream_anon.batch import build, partition
-from stream_anon.batch.guarding import sensitive_losses
 from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Rejection
@@ -103,5 +102,6 @@ class Anonymization:
             **smallest_group(tally.smallest, tally.k, tally.counts),
             "loss": round(tally.loss, 5),
             "loss_per_attribute": {name: round(loss, 5) for name, loss in tally.losses.items()},
-            "loss_of_sensitive": {k: round(v, 5) for k, v in sensitive_losses(self.groups, self.schema).items() if v},
+            "raised": dict(tally.raised),
+            "loss_of_sensitive": {name: round(loss, 5) for name, loss in tally.lost_by_raising.items()},
         }

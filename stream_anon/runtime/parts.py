@@ -61,6 +61,10 @@ class Group(Protocol):
     def losses(self) -> Any:
         """The share of information lost, per quasi-identifier."""
 
+    @property
+    def raised(self) -> Any:
+        """What sensitive values were raised to, by attribute."""
+
 
 class Outcome(Protocol):
     """What an engine lets go: groups, and rows for which there is no group."""
@@ -159,7 +163,7 @@ class Formed:
     """A group with its bytes fixed: first formed, then announced, then published.
 
     `group` is let go once announced. `arrived` is when each row was received, `oldest` the first of these times; `born`
-    are the records' own times.
+    are the records' own times. `raised` is how many sensitive values were published as an ancestor, by attribute.
     """
 
     id: str
@@ -170,6 +174,7 @@ class Formed:
     arrived: Floats
     oldest: float
     losses: Floats
+    raised: dict[str, int]
     group: Any = None
     born: Floats | None = None
 

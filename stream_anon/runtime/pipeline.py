@@ -10,7 +10,7 @@ import numpy as np
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Payload, Rejection
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Group, Reason
+from stream_anon.core.group import Group
 from stream_anon.core.schema import Schema
 from stream_anon.observe.tally import Tally
 from stream_anon.stream import build
@@ -66,7 +66,7 @@ class Pipeline:
     def finish(self, now: float) -> Iterator[list[Group]]:
         """The end of the input: everything is due. The oldest rows come first, a part at a time, to be out in time."""
         while (deadline := self.engine.next_deadline()) is not None:
-            yield self._released(self.engine.tick(self._reach(max(now, deadline))), now, closing=True)
+            yield self._released(self.engine.tick(self._reach(max(now, deadline)), closing=True), now)
         yield self._released(self.engine.flush(), now)
 
     def published(self, groups: Sequence[Group], now: float) -> None:
@@ -85,13 +85,13 @@ class Pipeline:
         self._ahead = max(self._ahead, now + self._early)
         return self._ahead
 
-    def _released(self, outcome: Outcome, now: float, closing: bool = False) -> list[Group]:
+    def _released(self, outcome: Outcome, now: float) -> list[Group]:
+        """Note what left. A group that the clock makes leave, due or by a planned sweep, was not hurried."""
         if outcome.suppressed is not None:
             self.tally.suppress(outcome.suppressed.arrived)
-        if not closing and self._hurries():
+        if self._hurries():
             due = now + self._early - (np.inf if self.bound is None else self.bound)
-            forced = [group for group in outcome.groups if group.reason is Reason.DEADLINE]
-            self.hurried += sum(bool(group.arrived.min() > due) for group in forced)
+            self.hurried += sum(bool(group.arrived.min() > due) for group in outcome.crowded_out)
         return outcome.groups
 
     def _hurries(self) -> bool:

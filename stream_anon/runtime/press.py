@@ -45,6 +45,7 @@ class Press:
                 arrived[first:last],
                 first_arrival,
                 group.losses,
+                {name: len(nodes) for name, nodes in group.raised.items()},
                 group,
             )
             for group, (first, last), records, first_arrival in zip(

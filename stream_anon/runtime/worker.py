@@ -300,6 +300,9 @@ class Worker:
             wall - np.concatenate(born),
             np.array([group.losses for group in groups]),
         )
+        for group in groups:
+            for name, count in group.raised.items():
+                self._observer.raised(name, count)
         bound = self._settings.delay
         if bound is not None and (late := int((delays > bound).sum())):
             self._observer.missed(late)

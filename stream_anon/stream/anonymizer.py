@@ -17,12 +17,14 @@ class Outcome:
     """What a call released: groups to publish, and the rows that leave unpublished because no group could hold them.
 
     `rest` is how many rows at the end of a pushed batch were not taken because the buffer is full: pause the source,
-    and push them again once something has left.
+    and push them again once something has left. `crowded_out` are those of the groups that had to leave because of the
+    number of later arrivals, not of the clock.
     """
 
     groups: list[Group] = field(default_factory=list)
     suppressed: Batch | None = None
     rest: int = 0
+    crowded_out: list[Group] = field(default_factory=list)
 
 
 class Anonymizer(Protocol):
@@ -36,12 +38,12 @@ class Anonymizer(Protocol):
         """Take rows in the order of their arrival. Rows handed back keep the age and the number they had."""
         ...
 
-    def tick(self, now: float) -> Outcome:
-        """Let time pass without arrivals."""
+    def tick(self, now: float, closing: bool = False) -> Outcome:
+        """Let time pass without arrivals; `closing` if none will follow, so that nobody is left behind alone."""
         ...
 
     def flush(self) -> Outcome:
-        """Treat every row as due."""
+        """Treat every row as due; one that finds no company joins a group that leaves in the same call, if any can."""
         ...
 
     def next_deadline(self) -> float | None:

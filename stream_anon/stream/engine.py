@@ -15,6 +15,7 @@ from stream_anon.stream.algorithm import Algorithm, Chosen
 from stream_anon.stream.anonymizer import Outcome
 from stream_anon.stream.buffer import Buffer
 from stream_anon.stream.hosts import Hosts
+from stream_anon.stream.stranded import take_in
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -62,12 +63,18 @@ class Engine:
             outcome = self._let_go()
             groups += outcome.groups
             suppressed += [outcome.suppressed] if outcome.suppressed is not None else []
+        crowded_out = [group for group in groups if group.reason is Reason.DEADLINE]
         ticked = self.tick(now)
         suppressed += [ticked.suppressed] if ticked.suppressed is not None else []
-        return Outcome(groups + ticked.groups, Batch.concat(suppressed) if suppressed else None, len(batch) - taken)
+        gone = Batch.concat(suppressed) if suppressed else None
+        return Outcome(groups + ticked.groups, gone, len(batch) - taken, crowded_out)
 
-    def tick(self, now: float) -> Outcome:
-        """Release what is due by the clock."""
+    def tick(self, now: float, closing: bool = False) -> Outcome:
+        """Release what is due by the clock.
+
+        `closing`: nothing will arrive any more. No group leaves that the rows behind it need: if those are too few to
+        be a group of their own, they leave at once, and whoever finds no company joins a group that leaves with them.
+        """
         if (earliest := self.next_deadline()) is not None and earliest <= now:
             self._rush(_NONE, now)
         while (deadline := self.next_deadline()) is not None and deadline <= now:
@@ -75,14 +82,39 @@ class Engine:
             self._complete(
                 slot, Reason.DEADLINE, now >= float(self._buffer.columns.arrived[slot]) + (self._time or 0.0)
             )
+        if not closing:
+            return self._let_go()
+        if not self._enough_left():
+            return self.flush()
+        self._take_in()
         return self._let_go()
 
     def flush(self) -> Outcome:
-        """Release everything, oldest row first; what cannot be placed is suppressed."""
+        """Release everything, oldest row first; what no group that leaves now can hold is suppressed."""
         self._buffer.held[:] = False
         while (slot := self._buffer.oldest()) >= 0:
             self._complete(slot, Reason.FLUSH)
+        self._take_in()
         return self._let_go()
+
+    def _take_in(self) -> None:
+        """Let rows that were given up join groups that have not left yet."""
+        if self._given_up:
+            stranded = np.concatenate(self._given_up)
+            self._chosen, left = take_in(stranded, self._chosen, self._buffer.columns, self._schema)
+            self._given_up = [left] if len(left) else []
+
+    def _enough_left(self) -> bool:
+        """Whether the rows that wait could be a group, by what more rows never break; the youngest mostly tell."""
+        waiting, requirements = self._buffer.waiting(), self._schema.requirements
+        if not len(waiting):
+            return True
+        for part in (waiting[-8 * requirements.k :], waiting):
+            people = len(np.unique(self._buffer.columns.subject[part]))
+            more = requirements.distinct_only  # of the other models none is asked: they may hold for a part, or later
+            if people >= requirements.k and (not more or requirements.holds(self._buffer.rows(part))):
+                return True
+        return False
 
     def next_deadline(self) -> float | None:
         """The oldest row's deadline by the clock."""

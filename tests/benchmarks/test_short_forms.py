@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -21,6 +22,40 @@ SHORT = [
     ("audit.py", ["--records", "20000"], "records_per_cpu_second"),
     ("batch.py", ["--rows", "2000", "--only", "mondrian"], "ncp"),
 ]
+
+POLICY = """
+version: 1
+name: given
+attributes:
+  age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 99], snap: [5, 10]}}
+  ill: {role: sensitive}
+privacy:
+  - {model: k_anonymity, k: 7}
+  - {model: lc_anonymity, attribute: ill, l: 3, c: 0.4}
+stream: {max_delay: {records: 120}}
+algorithm: {name: fads}
+"""
+
+
+def test_the_stream_benchmark_measures_the_policy_it_is_given(tmp_path: Path) -> None:
+    """Not another one: its models, bound and algorithm; options replace what they name."""
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    chance = Random(1)
+    rows = [f"{chance.randrange(100)},{chance.choice('aabcdefg')}" for _ in range(900)]
+    (tmp_path / "rows.csv").write_text("\n".join(["age,ill", *rows]) + "\n")
+    given = ["--json", "--policy", str(tmp_path / "policy.yaml"), str(tmp_path / "rows.csv")]
+    cases = []
+    for more in ([], ["--l", "1"], ["--k", "3", "--delay", "60", "--algorithm", "cail"]):
+        command = [sys.executable, str(FOLDER / "stream.py"), *given, *more]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+        cases.append(json.loads(done.stdout.splitlines()[-1]))
+    own, plain, other = cases
+    assert (own["algorithm"], own["k"], own["delay"]) == ("fads", 7, 120)
+    assert [model["model"] for model in own["privacy"]] == ["k_anonymity", "lc_anonymity"]
+    assert own["delay_max"] <= 120
+    assert (other["algorithm"], other["k"], other["delay"]) == ("cail", 3, 60)
+    assert [model["model"] for model in plain["privacy"]] == ["k_anonymity"]
+    assert plain["ncp"] < own["ncp"]  # a policy that asks for less loses less
 
 
 @pytest.mark.parametrize(("name", "options", "told"), SHORT, ids=[name for name, *_ in SHORT])

@@ -32,6 +32,7 @@ class Group:
     reason: str = "ready"
     loss: float = 0.0
     losses: tuple[float, ...] = ()
+    raised: dict[str, list[int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
