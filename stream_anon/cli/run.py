@@ -115,6 +115,7 @@ def run(
             lambda: worker.ready,
             status_host,
             status_port,
+            lambda: watch.warning,
         ).start()
         output.say(f"status: http://{status_host}:{status_port}/metrics")
     output.say(f"{loaded.policy.name}: {kafka.input} → {kafka.output} — next: read {kafka.output}; stop with SIGTERM")

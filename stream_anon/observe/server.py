@@ -28,7 +28,10 @@ _Answer = tuple[HTTPStatus, bytes, str]
 
 
 class StatusServer:
-    """Serves in a thread of its own. `live` is false when the loop hangs, `ready` while a partition is left out."""
+    """Serves in a thread of its own. `live` is false when the loop hangs, `ready` while a partition is left out.
+
+    What `warning` says, if anything, stands below the answer of `/readyz`.
+    """
 
     def __init__(
         self,
@@ -37,7 +40,9 @@ class StatusServer:
         ready: Callable[[], bool],
         host: str = "127.0.0.1",
         port: int = 0,
+        warning: Callable[[], str] = str,
     ) -> None:
+        self._warning = warning
         self._registry, self._live, self._ready = registry, live, ready
         self._read = threading.Event()
         self._open: dict[asyncio.StreamWriter, None] = {}  # in order of arrival
@@ -118,8 +123,8 @@ class StatusServer:
             return HTTPStatus.OK, encode(self._registry), kind
         if path in ("/livez", "/readyz"):
             good = self._live() and (path == "/livez" or self._ready())
-            return (HTTPStatus.OK, b"ok\n", "text/plain") if good else _NO
+            told = self._warning() if path == "/readyz" else ""
+            body = ("ok\n" if good else "no\n") + (f"warning: {told}\n" if told else "")
+            status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
+            return status, body.encode(), "text/plain"
         return HTTPStatus.NOT_FOUND, b"not found\n", "text/plain"
-
-
-_NO: _Answer = HTTPStatus.SERVICE_UNAVAILABLE, b"no\n", "text/plain"
