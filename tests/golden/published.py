@@ -1,4 +1,4 @@
-"""What every algorithm publishes of the same made-up records, as digests: `python tests/golden/published.py` writes them anew.
+"""What every algorithm publishes of the same made-up records, as digests; run as a program it writes them anew.
 
 Whoever changes one of them on purpose says why in the commit: the same members, policy and secret must give the same
 bytes, or a group that was announced before an upgrade cannot be published after it.
@@ -36,7 +36,7 @@ attributes:
   patient_id: {role: identifier}
   birth_year: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [1915, 2026], snap: [5, 10]}}
   zip: {role: quasi_identifier, type: category, hierarchy: {kind: prefix, length: 5}}
-  gender: {role: quasi_identifier, type: category, weight: 0.5, hierarchy: {kind: flat, values: [female, male, other]}, unknown: leaf}
+  gender: {role: quasi_identifier, type: category, weight: 0.5, hierarchy: {kind: flat, values: [female, male, other]}}
   diagnosis: {role: sensitive}
   ward: {role: insensitive}
 privacy:
