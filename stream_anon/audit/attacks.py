@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stream_anon.audit.composition import composed
+from stream_anon.audit.definetti import learned
 from stream_anon.audit.files import Unreadable, read_chunks
 from stream_anon.audit.findings import Findings
+from stream_anon.audit.measured import Measured
 from stream_anon.audit.models import SLACK, AlphaK, Guarding, LCAnonymity
-from stream_anon.audit.numbers import Numbers
+from stream_anon.audit.numbers import Label, Numbers, Rows
 from stream_anon.audit.original import Original
 from stream_anon.audit.policy import Rules
 from stream_anon.audit.trees import TreeScale
 from stream_anon.audit.views import View, after, before
+from stream_anon.audit.visits import after_visits
 
 Bools = npt.NDArray[np.bool_]
 
@@ -52,6 +56,7 @@ class AttackResult:
     records: int
     highest_chance: tuple[float, float]
     attacks: tuple[Attack, ...]
+    measured: tuple[Measured, ...]
     notes: tuple[str, ...]
 
     def as_data(self) -> dict[str, Any]:
@@ -59,16 +64,20 @@ class AttackResult:
         return asdict(self)
 
 
-def attack_file(path: Path, rules: Rules, original: Original, listed: Original | None = None) -> AttackResult:
-    """Attack a published file; `listed` are people by name and quasi-identifiers, the raw table's own if None."""
-    numbers = Numbers(rules, Findings(), keep=True)
-    found = [numbers.rows(chunk) for chunk in read_chunks(path, rules, Findings())]
-    if not sum(map(len, found)) or not len(original):
-        raise Unreadable(f"{path}: there is nothing to attack: no records, or no raw rows")
-    rows = np.concatenate(found)
-    rows = rows[np.lexsort((rows["row"], rows["group"]))]
+def attack_file(
+    path: Path,
+    rules: Rules,
+    original: Original,
+    listed: Original | None = None,
+    second: tuple[Path, Rules] | None = None,
+) -> AttackResult:
+    """Attack a published file; `listed` are people by name and quasi-identifiers, the raw table's own if None.
+
+    `second` is what else was published of the same raw table, and under which policy.
+    """
+    rows, labels = _published(path, rules, original)
     known = original if listed is None else listed
-    raw, published = before(original, known, rules), after(rows, numbers.labels, original, known, rules)
+    raw, published = before(original, known, rules), after(rows, labels, original, known, rules)
     chances = tuple(float(_chance(view).max()) for view in (raw, published))
     notes = [f"{published.strangers:,} records fit no raw row that is left"] if published.strangers else []
     if rules.subject is None:
@@ -85,8 +94,37 @@ def attack_file(path: Path, rules: Rules, original: Original, listed: Original |
             Attack(name, attribute, meaning, _share(succeeds(raw)), _share(succeeds(published)))
             for name, attribute, meaning, succeeds in attacks(rules)
         ),
+        measured=tuple(_measured(published, rows, labels, rules, original, known, second)),
         notes=tuple(notes),
     )
+
+
+def _published(path: Path, rules: Rules, original: Original) -> tuple[Rows, dict[int, Label]]:
+    numbers = Numbers(rules, Findings(), keep=True)
+    found = [numbers.rows(chunk) for chunk in read_chunks(path, rules, Findings())]
+    if not sum(map(len, found)) or not len(original):
+        raise Unreadable(f"{path}: there is nothing to attack: no records, or no raw rows")
+    rows = np.concatenate(found)
+    return rows[np.lexsort((rows["row"], rows["group"]))], numbers.labels
+
+
+def _measured(
+    view: View,
+    rows: Rows,
+    labels: dict[int, Label],
+    rules: Rules,
+    original: Original,
+    listed: Original,
+    second: tuple[Path, Rules] | None,
+) -> Iterator[Measured]:
+    """The attacks that no group alone is open to."""
+    if rules.subject:
+        yield from after_visits(view, rows, labels, listed)
+    yield from learned(view, original, rules)
+    if second is not None:
+        path, theirs = second
+        other = after(*_published(path, theirs, original), original, original, theirs)
+        yield composed(view, other, rules.k, "people" if rules.subject else "records")
 
 
 Succeeds = Callable[[View], Bools]

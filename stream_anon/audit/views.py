@@ -23,7 +23,8 @@ class View:
 
     `low` and `high` are the leaves that a value of an attribute with a tree may stand for, `guards` the leaves below
     each record's guarding node, (0, -1) for none. `known` is how many people of the attacker's list fit each record,
-    `strangers` how many records fit no raw row that is left.
+    `strangers` how many records fit no raw row that is left. `row` is the raw row that each record is made of, -1 for
+    none.
     """
 
     alike: Ints
@@ -33,6 +34,7 @@ class View:
     guards: dict[str, Ints]
     subject: Ints
     known: Ints
+    row: Ints
     strangers: int = 0
 
     def __len__(self) -> int:
@@ -62,7 +64,16 @@ def before(original: Original, listed: Original, rules: Rules) -> View:
     for name, column in rules.sensitive.items():
         if isinstance(column.scale, TreeScale):
             low[name] = high[name] = original.leaves[name]
-    return View(alike, original.values, low, high, original.guards, original.subject, fitting[which[: len(points)]])
+    return View(
+        alike,
+        original.values,
+        low,
+        high,
+        original.guards,
+        original.subject,
+        fitting[which[: len(points)]],
+        np.arange(len(points)),
+    )
 
 
 def after(rows: Rows, labels: Mapping[int, Label], original: Original, listed: Original, rules: Rules) -> View:
@@ -85,4 +96,4 @@ def after(rows: Rows, labels: Mapping[int, Label], original: Original, listed: O
             spans = np.array([original.span(name, code) for code in codes.tolist()])
             low[name], high[name] = spans[at, 0], spans[at, 1]
     guards = {name: np.where(lost[:, None], [0, -1], guard[made_of]) for name, guard in original.guards.items()}
-    return View(alike, values, low, high, guards, subject, fitting[which], int(lost.sum()))
+    return View(alike, values, low, high, guards, subject, fitting[which], made_of, int(lost.sum()))

@@ -10,9 +10,17 @@ import typer
 from rich.table import Table
 
 from stream_anon.audit.attacks import AttackResult, attack_file
+from stream_anon.audit.measured import Measured
 from stream_anon.audit.original import read_original
 from stream_anon.audit.policy import read_rules
 from stream_anon.cli import output
+from stream_anon.cli.prepare import prepare
+from stream_anon.cli.preview import unheard
+from stream_anon.cli.ready import make_ready
+from stream_anon.io.tables import read_parts
+from stream_anon.observe.tally import Tally
+from stream_anon.runtime.isolation import Isolation, isolate
+from stream_anon.runtime.trial import encode_all
 
 
 def attack(
@@ -24,26 +32,63 @@ def attack(
         typer.Option("--list", help="People by name, with their quasi-identifiers; the raw records' own if not given."),
     ] = None,
     name: Annotated[str, typer.Option("--name", help="The column of the list that names a person.")] = "name",
+    second: Annotated[
+        Path | None,
+        typer.Option("--second", help="What else was published of the same records: are both safe together?"),
+    ] = None,
+    second_policy: Annotated[
+        Path | None, typer.Option("--second-policy", help="The policy of the second output, if it is another one.")
+    ] = None,
+    isolation: Annotated[
+        int,
+        typer.Option(
+            "--isolation", min=0, help="Victims to surround by forged records, on a simulated stream; 0: none."
+        ),
+    ] = 0,
+    rate: Annotated[
+        float, typer.Option("--rate", min=1e-6, help="Records a second of that stream, on a simulated clock.")
+    ] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """Try the known attacks on the raw records and on the published ones: on which share of records each succeeds.
 
     Linking with a list of people, homogeneity, skew, similarity, background knowledge, guarding nodes, and following a
-    person through their groups. Somebody's success is measured with the raw records, which an attacker does not have.
+    person through their groups. Then what no group alone tells: several known groups of one person, values learned from
+    all groups (deFinetti), a second output of the same records, and forged records around a victim. Somebody's success
+    is measured with the raw records, which an attacker does not have.
 
     [bold]Examples[/bold]
 
         stream-anon attack out.jsonl --raw patients.csv -p policy.yaml
 
         stream-anon attack out.csv --raw patients.csv -p policy.yaml --list voters.csv --name name --json
+
+        stream-anon attack out.jsonl --raw patients.csv -p policy.yaml --second other.jsonl --isolation 200
     """
     rules = read_rules(policy)
     people = read_original(listed, replace(rules, subject=name)) if listed else None
-    result = attack_file(out, rules, read_original(raw, rules), people)
+    if second_policy is not None and second is None:
+        raise typer.BadParameter("there is no second output: say --second", param_hint="--second-policy")
+    original = read_original(raw, rules)
+    other = (second, read_rules(second_policy) if second_policy else rules) if second else None
+    result = attack_file(out, rules, original, people, other)
+    if isolation:
+        result = replace(result, measured=(*result.measured, _isolated(raw, policy, isolation, rate)))
     if as_json:
         output.print_json(result.as_data())
         return
     _show(result, policy)
+
+
+def _isolated(raw: Path, policy: Path, victims: int, rate: float) -> Measured:
+    """Run the policy's stream algorithm on the raw records with forged ones among them."""
+    _, schema = prepare(policy)
+    k = schema.requirements.k
+    rows = encode_all(read_parts(raw), schema, Tally([], k, schema.counts), unheard, lambda share: None)
+    make_ready(schema.policy, quiet=True)
+    found = isolate(schema, rows, victims, rate) if rows is not None and len(rows) else Isolation(0, 0, 0)
+    meaning = f"of a victim's group nobody is left when {k - 1} forged {schema.counts} are struck out"
+    return Measured("isolation", "", meaning, found.tried, found.share)
 
 
 def _show(result: AttackResult, policy: Path) -> None:
@@ -54,6 +99,7 @@ def _show(result: AttackResult, policy: Path) -> None:
         title = f"{found.name} ({found.attribute})" if found.attribute else found.name
         table.add_row(title, f"{found.before:.1%}", f"{found.after:.1%}", found.meaning)
     output.talk().print(table)
+    _show_measured(result)
     raw, published = result.highest_chance
     best = f"{raw:.3f} raw, {published:.3f} published; 1/k is {1 / result.k:.3f}"
     what = "name the person of" if result.k_counts == "people" else "recognise"
@@ -65,3 +111,18 @@ def _show(result: AttackResult, policy: Path) -> None:
         output.say(f"next: ask for more in {policy} (docs/audit.md names the model against each attack)")
     else:
         output.say("next: none of these succeeds; others may: docs/audit.md")
+
+
+def _show_measured(result: AttackResult) -> None:
+    """Attacks that are no before and after, with what guessing achieves."""
+    if not result.measured:
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("attack", "tried", "succeeds", "a guess", "succeeds where"):
+        justify = "left" if title in ("attack", "succeeds where") else "right"
+        table.add_column(title, justify=justify, no_wrap=title != "succeeds where")  # type: ignore[arg-type]
+    for found in result.measured:
+        name = f"{found.name} ({found.attribute})" if found.attribute else found.name
+        guess = "" if found.baseline is None else f"{found.baseline:.1%}"
+        table.add_row(name, f"{found.tried:,}", f"{found.share:.1%}", guess, found.meaning)
+    output.talk().print(table)
