@@ -34,6 +34,9 @@ def after_visits(
         tried = starts[counts >= visits]
         if not len(tried):
             return
+        tried = tried[
+            np.argsort(view.row[order[tried]])
+        ]  # by their first record: a person's number differs in each run
         tried = np.random.default_rng(seed).permutation(tried)[:PEOPLE]
         alone = sum(_left(order[start : start + visits], rows, labels, listed) == 1 for start in tried.tolist())
         meaning = f"{visits} known groups of a person leave one person on the list"

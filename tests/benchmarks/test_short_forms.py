@@ -21,6 +21,7 @@ SHORT = [
     ("soak.py", ["--rows", "40000"], "rows"),
     ("audit.py", ["--records", "20000"], "records_per_cpu_second"),
     ("batch.py", ["--rows", "2000", "--only", "mondrian"], "ncp"),
+    ("attacks.py", ["--rows", "1500", "--k", "5", "--tries", "20"], "isolation"),
 ]
 
 POLICY = """
