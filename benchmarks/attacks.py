@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from adult import QUASI, SENSITIVE
 
-from stream_anon.runtime.demo import admissions, policy_text
+from stream_anon.demo import admissions, policy_text
 
 SECRET = "secret: one for this benchmark, long enough to be taken"
 STREAM = [sys.executable, "-m", "stream_anon"]

@@ -169,9 +169,9 @@ def work(options: dict[str, Any], answers: Any) -> None:
     """The worker, until as many rows have left."""
     from stream_anon.cli.prepare import prepare
     from stream_anon.observe.metrics import Metrics
-    from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
-    from stream_anon.runtime.collector import calm_collector
-    from stream_anon.runtime.worker import Worker
+    from stream_anon.worker.collector import calm_collector
+    from stream_anon.worker.factory import core_of, kafka_of, settings_of, transport_of
+    from stream_anon.worker.loop import Worker
 
     class Watch(Metrics):
         done = late = steady = 0
@@ -226,10 +226,10 @@ def work(options: dict[str, Any], answers: Any) -> None:
     kafka, settings = kafka_of(loaded.policy), settings_of(loaded.policy)
     watch = Watch("benchmark", schema.fingerprint, settings.delay, [c.name for c in schema.quasi])
     transport = transport_of(kafka)
-    worker = Worker(transport, _warmed(schema, parts_of(schema)), settings, watch)
+    worker = Worker(transport, _warmed(schema, core_of(schema)), settings, watch)
     for stage, owner, methods in (
         ("poll", transport, ["poll"]),
-        ("decode and group", worker.holdings, ["take", "tick"]),
+        ("decode and group", worker.state, ["take", "tick"]),
         ("plan", worker._planner, ["plan"]),
         ("send", transport, ["send"]),
         ("commit", transport, ["begin", "send_offsets", "commit"]),
@@ -312,8 +312,8 @@ def main() -> None:
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent-kafka"])
     arguments = parser.parse_args()
 
-    from stream_anon.io.broker import LocalBroker
-    from stream_anon.io.kafka_topics import create_topics
+    from stream_anon.kafka.clients.kafka_python.topics import create_topics
+    from stream_anon.kafka.local_broker.broker import LocalBroker
 
     broker = None if os.environ.get("KAFKA_BOOTSTRAP") else LocalBroker().start()
     bootstrap = os.environ.get("KAFKA_BOOTSTRAP") or broker.bootstrap  # type: ignore[union-attr]

@@ -66,8 +66,8 @@ def wait(condition: Any, seconds: float = 240.0) -> None:
 
 def measure(bootstrap: str, options: argparse.Namespace, workers: int) -> dict[str, float]:
     """One run of so many workers."""
-    from stream_anon.io.broker import free_port
-    from stream_anon.io.clients import client_of
+    from stream_anon.kafka.clients import client_of
+    from stream_anon.kafka.local_broker.broker import free_port
 
     name, port = f"bench-{uuid4().hex[:8]}", free_port()
     client_of(options.client).create_topics(bootstrap, {name: PARTITIONS, f"{name}-out": 1})
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--client", default="confluent-kafka", choices=["kafka-python", "confluent-kafka"])
     options = parser.parse_args()
 
-    from stream_anon.io.broker import LocalBroker
+    from stream_anon.kafka.local_broker.broker import LocalBroker
 
     broker = None if os.environ.get("KAFKA_BOOTSTRAP") else LocalBroker().start()
     try:

@@ -23,7 +23,7 @@ from stream_anon.observe.metrics import Metrics
 from stream_anon.policy import attributes, hierarchies, privacy, settings
 from stream_anon.policy.fields import Settings
 from stream_anon.policy.policy import Policy
-from stream_anon.runtime.unusable import UNUSABLE
+from stream_anon.worker.unusable import UNUSABLE
 
 REJECTS = {
     Reject.TOMBSTONE: "the record has no value",

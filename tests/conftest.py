@@ -24,7 +24,7 @@ def _docker_answers() -> bool:
 def local_broker() -> Iterator[object]:
     """A broker whose process belongs to the test run: it may be restarted."""
     try:
-        from stream_anon.io.broker import LocalBroker
+        from stream_anon.kafka.local_broker.broker import LocalBroker
 
         broker = LocalBroker(sasl=True).start()
     except Exception as error:

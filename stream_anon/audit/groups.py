@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.chance import Chances
+from stream_anon.audit.attacks.chance import Chances
 from stream_anon.audit.findings import Findings
 from stream_anon.audit.models import ByCounts, Counts, Guarding, KAnonymity
 from stream_anon.audit.numbers import Rows

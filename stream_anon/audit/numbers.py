@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.chunks import Chunk, Coded
 from stream_anon.audit.findings import Findings
-from stream_anon.audit.lines import key_of
 from stream_anon.audit.policy import Rules
-from stream_anon.audit.scales import Scale, text
+from stream_anon.audit.reading.chunks import Chunk, Coded
+from stream_anon.audit.reading.lines import key_of
+from stream_anon.audit.scales.base import Scale, text
 from stream_anon.audit.values import UNKNOWN_CODE
 
 Rows = npt.NDArray[np.void]

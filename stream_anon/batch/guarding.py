@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.judge import Judge
 from stream_anon.batch.mondrian import Mondrian
 from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.shared.judge import Judge
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import cell_prices
@@ -26,7 +26,7 @@ class Guarding:
     2. In each group raise sensitive values, a level at a time, where that lowers the violation most per added loss.
     3. A group in which raising is not enough is merged with the one that costs least.
 
-    >>> from stream_anon.batch.example import ages
+    >>> from stream_anon.testing.example import ages
     >>> rows, schema = ages([20, 21, 60, 61], ["flu", "ulcer", "flu", "flu"], ["lung", "", "flu", ""],
     ...                     model="guarding_node", p=0.5)
     >>> [index.tolist() for index in Guarding(GuardingSettings())(rows, schema)]

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.classes import widen
-from stream_anon.batch.dense import Dense, densify
-from stream_anon.batch.growth import farthest, grow, pick
-from stream_anon.batch.judge import Judge
-from stream_anon.batch.leftovers import with_leftovers
 from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.shared.classes import widen
+from stream_anon.batch.shared.dense import Dense, densify
+from stream_anon.batch.shared.growth import farthest, grow, pick
+from stream_anon.batch.shared.judge import Judge
+from stream_anon.batch.shared.leftovers import with_leftovers
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
@@ -25,7 +25,7 @@ class KMember:
     the policy asks for more than people, go on with the cheapest row that brings the cluster nearer to it. Rows left
     when no further cluster can be made join the cluster they cost least.
 
-    >>> from stream_anon.batch.example import ages
+    >>> from stream_anon.testing.example import ages
     >>> rows, schema = ages([20, 70, 21, 71, 22, 99], k=3)
     >>> sorted(index.tolist() for index in KMember(KMemberSettings())(rows, schema))
     [[0, 2, 4], [1, 3, 5]]

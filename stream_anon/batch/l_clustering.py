@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from stream_anon.batch.partitioner import Watch, unwatched
-from stream_anon.batch.sets import (
+from stream_anon.batch.shared.sets import (
     Groups,
     Table,
     absorb,
@@ -40,7 +40,7 @@ class LClustering:
     each); the source's own formula is lost, this one is chosen. With k > l a class goes on to k people, whatever their
     values. Two rows of one person never count twice.
 
-    >>> from stream_anon.batch.example import ages
+    >>> from stream_anon.testing.example import ages
     >>> rows, schema = ages([20, 22, 70, 71], ["flu", "cough", "flu", "ulcer"], model="l_diversity", l=2)
     >>> sorted(index.tolist() for index in LClustering(LClusteringSettings(), 1)(rows, schema))
     [[0, 1], [2, 3]]

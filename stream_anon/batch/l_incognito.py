@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.judge import Judge
-from stream_anon.batch.levels import cell_loss, levels_of
 from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.shared.judge import Judge
+from stream_anon.batch.shared.levels import cell_loss, levels_of
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import compiled
@@ -39,7 +39,7 @@ class LIncognito:
     The surviving vector of least loss, as published (`ncp`) or in bits (`entropy`), is taken. Rows of one person in
     several classes can break the survival of shares, so the vector taken is judged once more, the next one if it fails.
 
-    >>> from stream_anon.batch.example import ages
+    >>> from stream_anon.testing.example import ages
     >>> rows, schema = ages([20, 21, 24, 33, 34, 36], k=3)
     >>> LIncognito(LIncognitoSettings(widths=[1, 5, 10])).node_of(rows, schema)
     (2,)

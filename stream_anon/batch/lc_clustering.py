@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.classes import widen
-from stream_anon.batch.counting import satisfied_by
-from stream_anon.batch.dense import Dense, densify
-from stream_anon.batch.growth import pick
-from stream_anon.batch.judge import Judge
-from stream_anon.batch.leftovers import with_leftovers
 from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.shared.classes import widen
+from stream_anon.batch.shared.counting import satisfied_by
+from stream_anon.batch.shared.dense import Dense, densify
+from stream_anon.batch.shared.growth import pick
+from stream_anon.batch.shared.judge import Judge
+from stream_anon.batch.shared.leftovers import with_leftovers
 from stream_anon.batch.sweep.recut import best_cut
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
@@ -40,7 +40,7 @@ class LCClustering:
     The loss is the sum of relative widths and relative heights of common subtrees; the source's formula is lost, this
     one and the rule to stop are chosen.
 
-    >>> from stream_anon.batch.example import ages
+    >>> from stream_anon.testing.example import ages
     >>> rows, schema = ages([20, 70, 21, 71], ["flu", "ulcer", "cough", "flu"], model="lc_anonymity", c=0.5)
     >>> sorted(index.tolist() for index in LCClustering(LCClusteringSettings())(rows, schema))
     [[0, 2], [1, 3]]

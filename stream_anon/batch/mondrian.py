@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.cuts import NO_CUT, cut, divide, rank
-from stream_anon.batch.dense import Dense, densify
-from stream_anon.batch.judge import Judge
 from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.shared.cuts import NO_CUT, cut, divide, rank
+from stream_anon.batch.shared.dense import Dense, densify
+from stream_anon.batch.shared.judge import Judge
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
@@ -29,7 +29,7 @@ class Mondrian:
     attribute order strategy): what matters is kept exact, what does not pays for it. The rule for ties, equal ranges to
     the attribute named first in the policy, is chosen; the source is silent.
 
-    >>> from stream_anon.batch.example import ages
+    >>> from stream_anon.testing.example import ages
     >>> rows, schema = ages([23, 25, 24, 61, 60, 67], k=3)
     >>> [index.tolist() for index in Mondrian(MondrianSettings())(rows, schema)]
     [[0, 1, 2], [3, 4, 5]]

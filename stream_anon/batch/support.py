@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stream_anon.batch.dense import sets_of
+from stream_anon.batch.shared.dense import sets_of
 from stream_anon.core.privacy import (
     AlphaK,
     DistinctL,

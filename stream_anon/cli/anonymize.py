@@ -24,13 +24,13 @@ from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready
 from stream_anon.cli.results import audit_of, lines_in_words, result_of, told_of_raised, whole
 from stream_anon.errors import StreamAnonError
-from stream_anon.io.sheets import new_file, refuse_to_overwrite, sheet_for
-from stream_anon.io.tables import kind_of, read_parts
+from stream_anon.formats.tables import kind_of, read_parts
+from stream_anon.formats.writers import new_file, refuse_to_overwrite, writer_for
+from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
 from stream_anon.report import page_of, render
 from stream_anon.report.parts import Tile
 from stream_anon.report.result import NO_SUBJECT
-from stream_anon.runtime.anonymize import Anonymization
 
 LONG = 10.0
 """Seconds of quadratic work above which somebody has to agree."""
@@ -91,7 +91,7 @@ def anonymize(
         bar.total = len(run.rows or ())
         run.divide(bar(f"grouping ({algorithm})"))
         with new_file(out, force) as raw:
-            run.write(sheet_for(out, raw, quote_formulas), bar("writing"))
+            run.write(writer_for(out, raw, quote_formulas), bar("writing"))
     measured = {
         "seconds": round(time.monotonic() - begin, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),

@@ -9,18 +9,18 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from stream_anon.audit.attacks import AttackResult, attack_file
-from stream_anon.audit.measured import Measured
-from stream_anon.audit.original import read_original
+from stream_anon.audit.attacks.attacks import AttackResult, attack_file
+from stream_anon.audit.attacks.measured import Measured
 from stream_anon.audit.policy import read_rules
+from stream_anon.audit.raw.original import read_original
 from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.preview import unheard
 from stream_anon.cli.ready import make_ready
-from stream_anon.io.tables import read_parts
+from stream_anon.formats.tables import read_parts
+from stream_anon.insight.isolation import Isolation, isolate
+from stream_anon.local.trial import encode_all
 from stream_anon.observe.tally import Tally
-from stream_anon.runtime.isolation import Isolation, isolate
-from stream_anon.runtime.trial import encode_all
 
 
 def attack(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stream_anon.audit.chance import Chance
+from stream_anon.audit.attacks.chance import Chance
 from stream_anon.audit.checks import Check
 from stream_anon.audit.result import AuditResult
 from stream_anon.report import Page, Risk

@@ -33,9 +33,9 @@ def broker(
     """
     need_broker()
     need_clients()
-    from stream_anon.io.broker import LocalBroker
-    from stream_anon.io.clients import client_of
-    from stream_anon.runtime.build import kafka_of
+    from stream_anon.kafka.clients import client_of
+    from stream_anon.kafka.local_broker.broker import LocalBroker
+    from stream_anon.worker.factory import kafka_of
 
     topics: dict[str, int] = {}
     client = client_of()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from stream_anon.insight.compare import told
 from stream_anon.report import Page
 from stream_anon.report.charts import percent
 from stream_anon.report.parts import Curves, Series, Table, Tile
-from stream_anon.runtime.compare import told
 
 if TYPE_CHECKING:
     from stream_anon.cli.compare import Run

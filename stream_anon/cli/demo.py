@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from stream_anon import demo as hospital
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import Interrupt, interruptible
 from stream_anon.cli.kafka_part import need_broker, need_kafka_python
@@ -22,12 +23,11 @@ from stream_anon.cli.ready import make_ready
 from stream_anon.cli.starter import save
 from stream_anon.core.kernels import COMPILED
 from stream_anon.core.schema import Schema
+from stream_anon.demo.performance import Performance
+from stream_anon.demo.stage import Stage
+from stream_anon.demo.witness import IN_TIME, Check
 from stream_anon.observe.tally import smallest_group
 from stream_anon.report.result import NO_SUBJECT
-from stream_anon.runtime import demo as hospital
-from stream_anon.runtime.demo.performance import Performance
-from stream_anon.runtime.demo.stage import Stage
-from stream_anon.runtime.demo.witness import IN_TIME, Check
 
 RATE, RATE_WITHOUT_NUMBA = 1000, 100
 """Records per second that an ordinary machine keeps up with."""
@@ -117,12 +117,12 @@ def _on_kafka(rate: float, seconds: float, seed: int) -> Iterator[tuple[Performa
     """With a broker and a worker of its own, which end with it."""
     need_broker()
     need_kafka_python()
-    from stream_anon.runtime.demo.kafka_house import KafkaHouse
-    from stream_anon.runtime.demo.kafka_stage import KafkaStage
+    from stream_anon.demo.cluster import DemoCluster
+    from stream_anon.demo.kafka_stage import KafkaStage
 
     make_ready(hospital.policy().policy)  # the reader counts losses with the same kernels as the worker
     asked = Event()
-    with interruptible(asked.set) as interrupt, KafkaHouse(output.say, asked) as house:
+    with interruptible(asked.set) as interrupt, DemoCluster(output.say, asked) as house:
         stage = KafkaStage(house, prepare(house.policy)[1], rate, seconds, seed, time.monotonic, asked)
         with closing(stage):
             yield stage, interrupt

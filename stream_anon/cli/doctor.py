@@ -13,7 +13,7 @@ from stream_anon.cli import output
 from stream_anon.cli.kafka_part import prepare_for_kafka
 
 if TYPE_CHECKING:
-    from stream_anon.io.kafka_doctor import Finding
+    from stream_anon.kafka.doctor import Finding
 
 
 def doctor(
@@ -27,10 +27,10 @@ def doctor(
         stream-anon doctor -p policy.yaml
     """
     loaded, schema = prepare_for_kafka(policy)
-    from stream_anon.io.clients import client_of
-    from stream_anon.io.kafka_doctor import Doctor
-    from stream_anon.runtime.build import kafka_of
-    from stream_anon.runtime.checkup import ledger_findings
+    from stream_anon.kafka.clients import client_of
+    from stream_anon.kafka.doctor import Doctor
+    from stream_anon.worker.checkup import ledger_findings
+    from stream_anon.worker.factory import kafka_of
 
     kafka = kafka_of(loaded.policy)
     broker = client_of(kafka.client).examined(kafka.bootstrap, kafka.group, kafka.options)

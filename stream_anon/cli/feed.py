@@ -16,9 +16,9 @@ import typer
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.kafka_part import prepare_for_kafka
+from stream_anon.demo import admissions
 from stream_anon.errors import StreamAnonError
-from stream_anon.io.lines import Lines
-from stream_anon.runtime.demo import admissions
+from stream_anon.formats.lines import Lines
 
 _STEP = 0.02  # seconds between the batches of made-up records
 
@@ -44,8 +44,8 @@ def feed(
         stream-anon feed -p policy.yaml --demo --rate 500
     """
     loaded, _ = prepare_for_kafka(policy)
-    from stream_anon.io.clients import client_of
-    from stream_anon.runtime.build import kafka_of
+    from stream_anon.kafka.clients import client_of
+    from stream_anon.worker.factory import kafka_of
 
     kafka = kafka_of(loaded.policy)
     stopped = Event()

@@ -37,8 +37,8 @@ def handover(
     """
     loaded, schema = prepare_for_kafka(policy)
     from stream_anon.core.keys import Keys
-    from stream_anon.runtime.build import kafka_of, parts_of, transport_of
-    from stream_anon.runtime.handover import hand_over
+    from stream_anon.worker.factory import core_of, kafka_of, transport_of
+    from stream_anon.worker.handover import hand_over
 
     key = None
     if old_secret is not None:
@@ -48,7 +48,7 @@ def handover(
     kafka = kafka_of(loaded.policy)
     transport = transport_of(kafka, "handover")
     try:
-        count = hand_over(transport, kafka.input, parts_of(schema), old, key)
+        count = hand_over(transport, kafka.input, core_of(schema), old, key)
     finally:
         transport.close()
     output.say(f"group {kafka.group}: {count} ledger(s) belong to policy {loaded.policy.name} now")

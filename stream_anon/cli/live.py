@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from stream_anon.runtime.demo.performance import Performance, Sight
+from stream_anon.demo.performance import Performance, Sight
 
 _SHOWN_FOR = 1.5
 """Seconds for which one group is left to be read; hundreds pass by in that time."""

@@ -21,12 +21,12 @@ from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import lines_in_words, told_of_raised, whole
 from stream_anon.core.decode import Reject, Rejection
 from stream_anon.errors import StreamAnonError, TooMuchLost
-from stream_anon.io.csv_lines import CsvLines
-from stream_anon.io.lines import LINE_LIMIT, Lines
+from stream_anon.formats.csv_lines import CsvLines
+from stream_anon.formats.lines import LINE_LIMIT, Lines
+from stream_anon.local.pipe import Pipe
+from stream_anon.local.pipeline import Pipeline
 from stream_anon.observe.limits import Limits
 from stream_anon.report.result import NO_SUBJECT
-from stream_anon.runtime.pipe import Pipe
-from stream_anon.runtime.pipeline import Pipeline
 
 
 class OutputError(StreamAnonError):

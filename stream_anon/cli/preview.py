@@ -22,13 +22,13 @@ from stream_anon.cli.results import as_data, lines_of, result_of
 from stream_anon.cli.sample import letters
 from stream_anon.core.decode import Rejection
 from stream_anon.core.schema import Schema
-from stream_anon.io.sheets import new_file, refuse_to_overwrite
-from stream_anon.io.tables import Part, kind_of, read_parts
+from stream_anon.formats.tables import Part, kind_of, read_parts
+from stream_anon.formats.writers import new_file, refuse_to_overwrite
+from stream_anon.insight.before_after import Pair, pairs, typical
+from stream_anon.local.trial import encode_all, try_stream
 from stream_anon.observe.tally import Tally
 from stream_anon.report import Result, page_of, render
 from stream_anon.report.result import HIGH_LOSS, MUCH_SUPPRESSED
-from stream_anon.runtime.sight import Pair, pairs, typical
-from stream_anon.runtime.trial import encode_all, try_stream
 
 FEW = 32
 """Records within the bound per person of a group: with fewer, a longer bound is the first thing to try."""

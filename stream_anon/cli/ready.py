@@ -8,9 +8,9 @@ from threading import Timer
 
 from stream_anon.cli import output
 from stream_anon.core.kernels import COMPILED
+from stream_anon.local.anonymize import Anonymization
+from stream_anon.local.warmup import warm_up
 from stream_anon.policy import Policy
-from stream_anon.runtime.anonymize import Anonymization
-from stream_anon.runtime.warmup import warm_up
 
 PATIENCE = 1.5
 """Seconds. Kernels that lie on disk are read in less."""

@@ -21,12 +21,12 @@ from stream_anon.cli.replay_ends import Recording, recording, target, topic_in
 from stream_anon.cli.results import audit_of, lines_in_words, told_of_raised, whole
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
-from stream_anon.io.resume import resumed_file
-from stream_anon.io.sheets import Sheet
+from stream_anon.formats.resume import resumed_file
+from stream_anon.formats.writers import RecordWriter
+from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
+from stream_anon.replay.replay import Instants, Replay, own_times
 from stream_anon.report.result import NO_SUBJECT
-from stream_anon.runtime.anonymize import Anonymization
-from stream_anon.runtime.recording import Instants, Replay, own_times
 
 
 def replay(
@@ -106,23 +106,23 @@ def replay(
             if algorithm is None:
                 instants = own_times if topic_in(data) is not None else Instants(time_field, rate)
                 make_ready(schema.policy)
-                run = Replay(schema, instants, time_field, goal.sheet, limits)
+                run = Replay(schema, instants, time_field, goal.writer, limits)
                 run.run(source.parts(), letters, bar("replaying"))
                 found: dict[str, Any] = run.pipeline.tally.summary()
             else:
                 batch = Anonymization(schema, algorithm, options, seed, limits)
-                found = _divide(batch, source, letters, goal.sheet, bar, yes)
+                found = _divide(batch, source, letters, goal.writer, bar, yes)
     _tell(found, data, out, policy, algorithm, as_json)
 
 
 def _divide(
-    batch: Anonymization, source: Recording, letters: DeadLetters, sheet: Sheet, bar: Bars, yes: bool
+    batch: Anonymization, source: Recording, letters: DeadLetters, writer: RecordWriter, bar: Bars, yes: bool
 ) -> dict[str, Any]:
     batch.read(source.parts(), letters, bar("reading"))
     agree(batch, yes, bar.progress)
     make_batch_ready(batch)
     batch.divide(bar(f"grouping ({batch.algorithm})"))
-    batch.write(sheet, bar("writing"))
+    batch.write(writer, bar("writing"))
     return batch.summary()
 
 

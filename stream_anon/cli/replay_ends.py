@@ -12,15 +12,15 @@ from uuid import uuid4
 from stream_anon.cli import output
 from stream_anon.cli.kafka_part import need_clients
 from stream_anon.core.schema import Schema
-from stream_anon.io.resume import PARTIAL, resumed_file
-from stream_anon.io.sheets import Sheet, refuse_to_overwrite, sheet_for
-from stream_anon.io.tables import Part, TableError, kind_of, read_parts
+from stream_anon.formats.resume import PARTIAL, resumed_file
+from stream_anon.formats.tables import Part, TableError, kind_of, read_parts
+from stream_anon.formats.writers import RecordWriter, refuse_to_overwrite, writer_for
 
 if TYPE_CHECKING:
-    from stream_anon.io.transport import Transport
-    from stream_anon.runtime.past import Past
-    from stream_anon.runtime.span import Span
-    from stream_anon.runtime.topic_sheet import TopicSheet
+    from stream_anon.kafka.transport import Transport
+    from stream_anon.replay.history import TopicHistory
+    from stream_anon.replay.offset_range import OffsetRange
+    from stream_anon.replay.topic_writer import TopicWriter
 
 SCHEME = "kafka:"
 SPAN = ".span"
@@ -40,29 +40,29 @@ class Recording:
     since: Sequence[str] = ()
     until: Sequence[str] = ()
     reader: Transport | None = None
-    past: Past | None = None
+    history: TopicHistory | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def settle(self, kept: Span | None) -> Span | None:
+    def settle(self, kept: OffsetRange | None) -> OffsetRange | None:
         """Fix what is read: the span of an earlier run, if there was one. None for a file."""
         if self.reader is None or self.topic is None:
             return None
-        from stream_anon.runtime.past import Past
-        from stream_anon.runtime.span import refuse_gone, span_of
+        from stream_anon.replay.history import TopicHistory
+        from stream_anon.replay.offset_range import refuse_gone, span_of
 
-        span = span_of(self.reader, self.topic, self.since, self.until) if kept is None else kept
-        refuse_gone(self.reader, self.topic, span)
-        self.past = Past(self.reader, self.topic, span)
-        return span
+        offset_range = span_of(self.reader, self.topic, self.since, self.until) if kept is None else kept
+        refuse_gone(self.reader, self.topic, offset_range)
+        self.history = TopicHistory(self.reader, self.topic, offset_range)
+        return offset_range
 
     def parts(self) -> Iterator[Part]:
         """The rows."""
-        return read_parts(Path(self.name)) if self.past is None else self.past.parts()
+        return read_parts(Path(self.name)) if self.history is None else self.history.parts()
 
     @property
     def place(self) -> Callable[[int], Mapping[str, Any]] | None:
         """Where a row stands, if not on the line of its number."""
-        return None if self.past is None else self.past.place
+        return None if self.history is None else self.history.place
 
 
 @contextmanager
@@ -86,12 +86,12 @@ class Target(Protocol):
     """What is written. A run claims it with the span it reads."""
 
     @property
-    def sheet(self) -> Sheet:
+    def writer(self) -> RecordWriter:
         """Where groups are written."""
         ...
 
     @property
-    def kept(self) -> Span | None:
+    def kept(self) -> OffsetRange | None:
         """The span of an interrupted run."""
         ...
 
@@ -100,7 +100,7 @@ class Target(Protocol):
         """Whether an earlier run came to its end."""
         ...
 
-    def claim(self, span: Span | None) -> None:
+    def claim(self, offset_range: OffsetRange | None) -> None:
         """Keep the span for a run that has to go on, before anything is written."""
         ...
 
@@ -119,22 +119,22 @@ def target(
 class FileTarget:
     """A file that grows as `OUT.partial`, and the span of a topic beside it as `OUT.span`."""
 
-    sheet: Sheet
+    writer: RecordWriter
     run: str
     path: Path
-    kept: Span | None = None
+    kept: OffsetRange | None = None
 
     @property
     def done(self) -> bool:
         """A file that is complete is never opened again."""
         return False
 
-    def claim(self, span: Span | None) -> None:
+    def claim(self, offset_range: OffsetRange | None) -> None:
         """A file that is read needs no note."""
-        if span is not None and self.kept is None:
-            from stream_anon.runtime.note import keep_span
+        if offset_range is not None and self.kept is None:
+            from stream_anon.replay.progress import keep_span
 
-            keep_span(self.path, self.run, span)
+            keep_span(self.path, self.run, offset_range)
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def _file_target(path: Path, facts: Mapping[str, Any], quote_formulas: bool) -> 
     refuse_to_overwrite(path)
     beside, run, kept = path.with_name(path.name + SPAN), "", None
     if "topic" in facts:
-        from stream_anon.runtime.note import kept_span, run_of
+        from stream_anon.replay.progress import kept_span, run_of
 
         run = run_of(**facts)
         kept = kept_span(beside, run)
@@ -153,7 +153,7 @@ def _file_target(path: Path, facts: Mapping[str, Any], quote_formulas: bool) -> 
             if kept is None and "topic" in facts:
                 raise TableError(f"{path}{PARTIAL}: is there without {beside.name}; remove it to start again")
             output.say(f"{path}{PARTIAL}: {file.left:,} bytes are there; going on behind them")
-        yield FileTarget(sheet_for(path, cast(IO[bytes], file), quote_formulas), run, beside, kept)
+        yield FileTarget(writer_for(path, cast(IO[bytes], file), quote_formulas), run, beside, kept)
     beside.unlink(missing_ok=True)
 
 
@@ -161,44 +161,44 @@ def _file_target(path: Path, facts: Mapping[str, Any], quote_formulas: bool) -> 
 class TopicTarget:
     """A topic with the note of this run beside its offset."""
 
-    sheet: TopicSheet
-    kept: Span | None
+    writer: TopicWriter
+    kept: OffsetRange | None
     begun: bool
 
     @property
     def done(self) -> bool:
         """Whether an earlier run came to its end."""
-        return self.sheet.done
+        return self.writer.done
 
-    def claim(self, span: Span | None) -> None:
+    def claim(self, offset_range: OffsetRange | None) -> None:
         """The note of an earlier run claims it already."""
         if not self.begun:
-            self.sheet.claim(span)
+            self.writer.claim(offset_range)
 
 
 @contextmanager
 def _topic_target(topic: str, schema: Schema, facts: Mapping[str, Any]) -> Iterator[Target]:
-    writer = _transport(schema, topic, f"replay-{topic}")
-    from stream_anon.runtime.note import run_of
-    from stream_anon.runtime.topic_sheet import TopicSheet
+    transport = _transport(schema, topic, f"replay-{topic}")
+    from stream_anon.replay.progress import run_of
+    from stream_anon.replay.topic_writer import TopicWriter
 
     try:
-        found = writer.facts(topic)
+        found = transport.facts(topic)
         run = run_of(**facts, output=found.topic_id, output_cluster=found.cluster_id)
-        sheet = TopicSheet(writer, topic, run, schema.keys.ledger)
-        kept, begun = sheet.open()
-        if begun and not sheet.done:
+        writer = TopicWriter(transport, topic, run, schema.keys.ledger)
+        kept, begun = writer.open()
+        if begun and not writer.done:
             output.say(f"{topic}: an earlier run came part of the way; going on behind it")
-        yield TopicTarget(sheet, kept, begun)
+        yield TopicTarget(writer, kept, begun)
     finally:
-        writer.close()
+        transport.close()
 
 
 def _transport(schema: Schema, topic: str, slot: str) -> Transport:
     """One member of a group of its own; a successor in the same slot takes over at once."""
     need_clients()
-    from stream_anon.io.clients import client_of
-    from stream_anon.runtime.build import kafka_of, transactional_id
+    from stream_anon.kafka.clients import client_of
+    from stream_anon.worker.factory import kafka_of, transactional_id
 
     kafka = kafka_of(schema.policy)
     return client_of(kafka.client).transport(

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from stream_anon.core.decode import LineCount
 from stream_anon.core.group import Group
+from stream_anon.insight.risk import classes_after, classes_before
 from stream_anon.observe.tally import Delays, Tally, smallest_group
 from stream_anon.report import Delay, Result, Risk
 from stream_anon.report.result import NO_SUBJECT
-from stream_anon.runtime.risk import classes_after, classes_before
 
 STEPS = 24
 """Columns of the delay's histogram up to the bound."""

@@ -83,9 +83,9 @@ def run(
     from stream_anon.observe.observer import Observers
     from stream_anon.observe.server import StatusServer
     from stream_anon.observe.watch import RejectionWatch
-    from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
-    from stream_anon.runtime.collector import calm_collector
-    from stream_anon.runtime.worker import Worker
+    from stream_anon.worker.collector import calm_collector
+    from stream_anon.worker.factory import core_of, kafka_of, settings_of, transport_of
+    from stream_anon.worker.loop import Worker
 
     make_ready(loaded.policy)
     log_to()
@@ -95,7 +95,7 @@ def run(
     metrics = Metrics(loaded.policy.name, schema.fingerprint, settings.delay, names, schema.counts)
     watch = RejectionWatch(Limits.of(loaded.policy, max_rejected, max_suppressed), lambda: worker.stop())
     transport = transport_of(kafka, slot or instance, static=instance is not None)
-    worker = Worker(transport, parts_of(schema), settings, Observers(metrics, watch))
+    worker = Worker(transport, core_of(schema), settings, Observers(metrics, watch))
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:

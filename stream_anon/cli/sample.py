@@ -12,9 +12,9 @@ import msgspec
 from stream_anon.core.decode import Decoder, Payload, Reject, Rejection
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Diagnostic, Severity
-from stream_anon.io.tables import flat, read_parts
+from stream_anon.formats.tables import flat, read_parts
+from stream_anon.local.trial import encode_all
 from stream_anon.observe.tally import Tally
-from stream_anon.runtime.trial import encode_all
 
 LIMIT = 10_000
 """Rows. Enough to meet rare values, few enough to answer within a second or two."""

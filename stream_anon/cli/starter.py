@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 
 from stream_anon.cli import output
+from stream_anon.demo import admissions, policy_text
 from stream_anon.errors import StreamAnonError
-from stream_anon.runtime.demo import admissions, policy_text
 
 _RECORDS = 1000
 

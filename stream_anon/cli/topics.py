@@ -29,8 +29,8 @@ def topics(
         stream-anon topics -p policy.yaml --partitions 12 --replication 3
     """
     loaded, _ = prepare_for_kafka(policy)
-    from stream_anon.io.clients import client_of
-    from stream_anon.runtime.build import kafka_of
+    from stream_anon.kafka.clients import client_of
+    from stream_anon.worker.factory import kafka_of
 
     kafka = kafka_of(loaded.policy)
     client, wanted = client_of(kafka.client), topics_of(kafka, partitions)

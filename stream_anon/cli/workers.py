@@ -37,7 +37,7 @@ def supervise(
     from stream_anon.observe.logs import log_to
     from stream_anon.observe.merged import Workers
     from stream_anon.observe.server import StatusServer
-    from stream_anon.runtime.supervisor import Supervisor
+    from stream_anon.worker.supervisor import Supervisor
 
     log_to()
     ports = [status_port + 1 + number if status_port else 0 for number in range(workers)]

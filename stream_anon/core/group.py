@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 
 from stream_anon.core.batch import Batch, Objects, identities
-from stream_anon.core.form import Envelope, each_as_json
 from stream_anon.core.hierarchy import Floats, Ints, Tree, ValueSet
 from stream_anon.core.kernels import cell_prices
 from stream_anon.core.privacy.base import distinct, distinct_each
+from stream_anon.core.record_template import Envelope, each_as_json
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PrivacyViolation
 
@@ -89,16 +89,16 @@ class Released:
 
     def written(self, first: int, last: int) -> Iterator[list[bytes]]:
         """The records of some groups as JSON, if the form is flat. Values are written all together."""
-        form, starts, begin = self.schema.form, self.starts, self.starts[first]
+        template, starts, begin = self.schema.template, self.starts, self.starts[first]
         columns = [each_as_json(column) for column in self.published(begin, starts[last]).T.tolist()]
-        labels = form.labels(self.low[first:last], self.high[first:last])
-        for q, values in form.sets:
+        labels = template.labels(self.low[first:last], self.high[first:last])
+        for q, values in template.sets:
             labels[q] = each_as_json(
                 [values.label_of(self.rows.qi[a:b, q]) for a, b in pairwise(starts[first : last + 1])]
             )
         for g, cells in zip(range(first, last), zip(*labels, strict=True), strict=True):
             a, b = starts[g] - begin, starts[g + 1] - begin
-            yield form.written(cells, [column[a:b] for column in columns], self.envelope(g))
+            yield template.written(cells, [column[a:b] for column in columns], self.envelope(g))
 
 
 class Group:
@@ -210,10 +210,10 @@ class Group:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What is published, in the published order."""
-        form, labels, envelope = self.schema.form, self.labels, self.released.envelope(self.place)
+        template, labels, envelope = self.schema.template, self.labels, self.released.envelope(self.place)
         span = self._span
         for row, values in enumerate(self.released.published(span.start, span.stop).tolist(), envelope.first):
-            yield form.nested([*labels, *values], envelope, row)
+            yield template.nested([*labels, *values], envelope, row)
 
     def encoded(self) -> list[bytes]:
         """The records as JSON: the same bytes for the same members, policy and secret."""
@@ -238,7 +238,7 @@ def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
     for last in range(1, len(groups) + 1):
         one, end = groups[last - 1], last == len(groups)
         if end or groups[last].released is not one.released or groups[last].place != one.place + 1:
-            if one.released.schema.form.flat:
+            if one.released.schema.template.flat:
                 yield from one.released.written(groups[first].place, one.place + 1)
             else:
                 yield from (list(map(_JSON.encode, group.records())) for group in groups[first:last])

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from stream_anon.core.form import Form
 from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble, build
 from stream_anon.core.hierarchy.tree import text_of
 from stream_anon.core.kernels import Prices, pack
 from stream_anon.core.keys import MEMO_LIMIT, Keys, ValueHash
 from stream_anon.core.privacy import Requirements
 from stream_anon.core.privacy import build as build_models
+from stream_anon.core.record_template import RecordTemplate
 from stream_anon.core.spelling import EVERY_RULE, Spelling
 from stream_anon.errors import Diagnostic, PolicyError, Problem
 from stream_anon.policy import Policy
 from stream_anon.policy.attributes import Identifier, Insensitive, QuasiIdentifier, Sensitive
 from stream_anon.policy.privacy import AlphaK, LCAnonymity, TCloseness
+from stream_anon.policy.reading.tables import read_alphas, read_protections, read_weights
 from stream_anon.policy.rules import problems as rule_problems
-from stream_anon.policy.tables import read_alphas, read_protections, read_weights
 
 OUTPUT_FORMAT = 2
 """Raised whenever the same group would be written differently, so that nothing is published again in another form."""
@@ -129,7 +129,7 @@ class Schema:
     requirements: Requirements
     keys: Keys = field(repr=False)
     prices: Prices = field(repr=False)
-    form: Form = field(repr=False)
+    template: RecordTemplate = field(repr=False)
     fingerprint: str
 
     @property
@@ -190,7 +190,7 @@ class Schema:
             requirements=requirements,
             keys=keys,
             prices=pack([column.hierarchy for column in quasi], _shares([column.weight for column in quasi])),
-            form=Form(named, policy.published_as_is, f"{policy.name}@{fingerprint[:6]}"),
+            template=RecordTemplate(named, policy.published_as_is, f"{policy.name}@{fingerprint[:6]}"),
             fingerprint=fingerprint,
         )
 

@@ -2,7 +2,7 @@
 
 from stream_anon.policy.load import LoadedPolicy, load
 from stream_anon.policy.policy import Policy
+from stream_anon.policy.reading.source import Source
 from stream_anon.policy.rules import problems
-from stream_anon.policy.source import Source
 
 __all__ = ["LoadedPolicy", "Policy", "Source", "load", "problems"]

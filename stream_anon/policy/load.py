@@ -9,10 +9,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from stream_anon.errors import Diagnostic, PolicyError, Problem, Severity
-from stream_anon.policy.findings import findings
 from stream_anon.policy.policy import Policy
+from stream_anon.policy.reading.findings import findings
+from stream_anon.policy.reading.source import Source, read
 from stream_anon.policy.rules import problems
-from stream_anon.policy.source import Source, read
 
 
 @dataclass(frozen=True, slots=True)

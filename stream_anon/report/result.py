@@ -86,7 +86,7 @@ class Result:
 
 def page_of(result: Result, title: str, lead: str, extra: Iterable[Tile] = (), foot: str = "") -> Page:
     """The page about one result."""
-    return Page(title, lead, (*tiles_of(result), *extra), tuple(parts_of(result)), foot)
+    return Page(title, lead, (*tiles_of(result), *extra), tuple(core_of(result)), foot)
 
 
 def tiles_of(result: Result) -> Iterator[Tile]:
@@ -125,7 +125,7 @@ def _risk(share: float, judged: bool) -> str:
     return percent(share) if judged else f"at least {percent(share)}"
 
 
-def parts_of(result: Result) -> Iterator[Part]:
+def core_of(result: Result) -> Iterator[Part]:
     """The charts; none if nothing was published."""
     if not result.published:
         return

@@ -7,15 +7,15 @@ from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported
 from stream_anon.policy.settings import CailSettings, CastleSettings, FadsSettings
 from stream_anon.stream.algorithm import Algorithm
-from stream_anon.stream.anonymizer import Anonymizer, Outcome
 from stream_anon.stream.buffer import Buffer
+from stream_anon.stream.cail import Cail
 from stream_anon.stream.castle import Castle
-from stream_anon.stream.company import Company, kernels_of
 from stream_anon.stream.engine import Engine
 from stream_anon.stream.fads import Fads
-from stream_anon.stream.hosts import Hosts
+from stream_anon.stream.group_finder import GroupFinder, kernels_of
+from stream_anon.stream.outcome import Anonymizer, Outcome
+from stream_anon.stream.reusable_groups import ReusableGroups
 from stream_anon.stream.standing import StandingClusters
-from stream_anon.stream.transient import TransientClusters
 
 REMEMBERED = 100
 """Groups that may take in a row later on, where an algorithm reuses them: as many as CASTLE averages over."""
@@ -32,19 +32,19 @@ def build(schema: Schema, compiled: bool | None = None) -> Engine:
                 'use "flat" or a tree, or the batch algorithm l-clustering'
             )
     buffer = Buffer(schema.policy.stream.max_buffer)
-    company = Company(schema, buffer, kernels_of(schema, compiled))
+    finder = GroupFinder(schema, buffer, kernels_of(schema, compiled))
     reuse = getattr(schema.policy.algorithm, "reuse", False)
-    hosts = Hosts(REMEMBERED) if reuse else None
-    return Engine(schema, buffer, _algorithm(schema, company, hosts), hosts)
+    reusable = ReusableGroups(REMEMBERED) if reuse else None
+    return Engine(schema, buffer, _algorithm(schema, finder, reusable), reusable)
 
 
-def _algorithm(schema: Schema, company: Company, hosts: Hosts | None) -> Algorithm:
+def _algorithm(schema: Schema, finder: GroupFinder, reusable: ReusableGroups | None) -> Algorithm:
     match schema.policy.algorithm:
         case CastleSettings() as settings:
-            return Castle(company, settings, hosts)
+            return Castle(finder, settings, reusable)
         case FadsSettings():
-            return Fads(company, hosts)
+            return Fads(finder, reusable)
         case CailSettings(clusters="standing") as settings:
-            return StandingClusters(company, settings)
+            return StandingClusters(finder, settings)
         case CailSettings() as settings:
-            return TransientClusters(company, settings)
+            return Cail(finder, settings)

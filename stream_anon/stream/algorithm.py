@@ -49,7 +49,7 @@ class Algorithm(Protocol):
         """Clusters that rows wait in; none, unless the algorithm keeps some."""
         return 0
 
-    def rush(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, Chosen] | None:
+    def arrive_batch(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, Chosen] | None:
         """Admit staged rows and complete those that are due, or become so by later arrivals, exactly as if one by one.
 
         How many were admitted and the groups that leave, or None if the algorithm has no faster way. It may end early,

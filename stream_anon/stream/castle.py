@@ -9,9 +9,9 @@ from stream_anon.core.hierarchy import Ints
 from stream_anon.policy.settings import CastleSettings
 from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.clusters import Clusters
-from stream_anon.stream.company import Company
-from stream_anon.stream.hosts import Hosts
+from stream_anon.stream.group_finder import GroupFinder
 from stream_anon.stream.recent import RecentLosses
+from stream_anon.stream.reusable_groups import ReusableGroups
 
 
 class Castle(Algorithm):
@@ -20,15 +20,15 @@ class Castle(Algorithm):
     A row joins the cluster it enlarges least if the cluster's loss stays within the average of the last releases; else
     it opens one, unless there are `max_clusters` already. When a row is due its cluster leaves, split into groups of
     nearest neighbours if it is large enough for several, merged with the nearest clusters if it is too small. With
-    `hosts`, a row whose cluster is too small joins a group that has left instead, if one can take it.
+    `reusable`, a row whose cluster is too small joins a group that has left instead, if one can take it.
     Outliers are not suppressed while a merge can place them: a suppressed row loses everything.
     """
 
-    def __init__(self, company: Company, settings: CastleSettings, hosts: Hosts | None) -> None:
-        self._company = company
-        self._hosts = hosts
-        self._buffer = company.buffer
-        self._clusters = Clusters(company.buffer, company.kernels, settings.max_clusters)
+    def __init__(self, finder: GroupFinder, settings: CastleSettings, reusable: ReusableGroups | None) -> None:
+        self._finder = finder
+        self._reusable = reusable
+        self._buffer = finder.buffer
+        self._clusters = Clusters(finder.buffer, finder.kernels, settings.max_clusters)
         self._recent = RecentLosses(settings.memory)
 
     @property
@@ -56,9 +56,9 @@ class Castle(Algorithm):
 
     def complete(self, slot: int) -> list[Ints | Group]:
         """The due row's cluster, in parts; merged with others first if it does not satisfy the policy."""
-        clusters, company = self._clusters, self._company
-        while not company.holds(members := clusters.members(clusters.of(slot))):
-            added = self._hosts.take_in(self._buffer.rows(np.array([slot]))) if self._hosts is not None else None
+        clusters, finder = self._clusters, self._finder
+        while not finder.holds(members := clusters.members(clusters.of(slot))):
+            added = self._reusable.take_in(self._buffer.rows(np.array([slot]))) if self._reusable is not None else None
             if added is not None:
                 return [added]
             if len(clusters) == 1:
@@ -66,7 +66,7 @@ class Castle(Algorithm):
             clusters.merge(*self._nearest(clusters.of(slot)))
         groups = self._parts(members)
         for group in groups:
-            self._recent.add(company.price(group))
+            self._recent.add(finder.price(group))
         return list(groups)
 
     def _nearest(self, cluster: int) -> tuple[int, int]:
@@ -74,20 +74,20 @@ class Castle(Algorithm):
         clusters = self._clusters
         low = np.minimum(clusters.low, clusters.low[cluster])
         high = np.maximum(clusters.high, clusters.high[cluster])
-        price = self._company.kernels.box_prices(low, high)
+        price = self._finder.kernels.box_prices(low, high)
         price[cluster] = np.inf
         other = int(np.argmin(price))
         return min(cluster, other), max(cluster, other)
 
     def _parts(self, members: Ints) -> list[Ints]:
         """A cluster large enough for several groups, as its oldest row and that row's nearest, again and again."""
-        company, parts = self._company, []
-        while len(members) >= 2 * company.need.k:
+        finder, parts = self._finder, []
+        while len(members) >= 2 * finder.need.k:
             point = self._buffer.columns.qi[members[0]]
-            distance = company.kernels.union_prices(self._buffer.columns.qi, members[1:], point, point)
-            part = company.gather(members[:1], members[1:][np.argsort(distance, kind="stable")])
+            distance = finder.kernels.union_prices(self._buffer.columns.qi, members[1:], point, point)
+            part = finder.gather(members[:1], members[1:][np.argsort(distance, kind="stable")])
             rest = members[~np.isin(members, part)] if part is not None else members[:0]
-            if part is None or not company.holds(rest):
+            if part is None or not finder.holds(rest):
                 break
             parts.append(part)
             members = rest

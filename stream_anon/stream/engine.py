@@ -12,9 +12,9 @@ from stream_anon.core.group import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
 from stream_anon.stream.algorithm import Algorithm, Chosen
-from stream_anon.stream.anonymizer import Outcome
 from stream_anon.stream.buffer import Buffer
-from stream_anon.stream.hosts import Hosts
+from stream_anon.stream.outcome import Outcome
+from stream_anon.stream.reusable_groups import ReusableGroups
 from stream_anon.stream.stranded import take_in
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -27,7 +27,9 @@ class Engine:
     `on_deadline: hold`, a row that cannot be placed stays, as company for later ones, and is tried again at the end.
     """
 
-    def __init__(self, schema: Schema, buffer: Buffer, algorithm: Algorithm, hosts: Hosts | None = None) -> None:
+    def __init__(
+        self, schema: Schema, buffer: Buffer, algorithm: Algorithm, reusable: ReusableGroups | None = None
+    ) -> None:
         self._schema = schema
         self._buffer = buffer
         self._algorithm = algorithm
@@ -40,7 +42,7 @@ class Engine:
         self._given_up: list[Ints] = []
         self._added: list[Group] = []  # rows added to groups that had left, and their slots
         self._joined: list[Ints] = []
-        self._hosts = hosts
+        self._reusable = reusable
         self._patient = UNNUMBERED  # the row that was seen to early, in vain: it waits for its deadline
 
     def __len__(self) -> int:
@@ -60,7 +62,7 @@ class Engine:
             self._schema.requirements.observe(rows if fresh.all() else rows.take(fresh))  # the others were seen before
             self._arrive(self._buffer.stage(rows), fresh)
             taken += room
-            outcome = self._let_go()
+            outcome = self._release_chosen()
             groups += outcome.groups
             suppressed += [outcome.suppressed] if outcome.suppressed is not None else []
         crowded_out = [group for group in groups if group.reason is Reason.DEADLINE]
@@ -76,18 +78,18 @@ class Engine:
         be a group of their own, they leave at once, and whoever finds no company joins a group that leaves with them.
         """
         if (earliest := self.next_deadline()) is not None and earliest <= now:
-            self._rush(_NONE, now)
+            self._arrive_batch(_NONE, now)
         while (deadline := self.next_deadline()) is not None and deadline <= now:
             slot = self._buffer.oldest()
             self._complete(
                 slot, Reason.DEADLINE, now >= float(self._buffer.columns.arrived[slot]) + (self._time or 0.0)
             )
         if not closing:
-            return self._let_go()
+            return self._release_chosen()
         if not self._enough_left():
             return self.flush()
         self._take_in()
-        return self._let_go()
+        return self._release_chosen()
 
     def flush(self) -> Outcome:
         """Release everything, oldest row first; what no group that leaves now can hold is suppressed."""
@@ -95,7 +97,7 @@ class Engine:
         while (slot := self._buffer.oldest()) >= 0:
             self._complete(slot, Reason.FLUSH)
         self._take_in()
-        return self._let_go()
+        return self._release_chosen()
 
     def _take_in(self) -> None:
         """Let rows that were given up join groups that have not left yet."""
@@ -148,7 +150,7 @@ class Engine:
         for part in np.split(np.arange(len(slots)), np.flatnonzero(np.diff(fresh)) + 1):
             place, stop = int(part[0]), int(part[-1]) + 1
             while place < stop:
-                if fresh[place] and (rushed := self._rush(slots[place:stop])):
+                if fresh[place] and (rushed := self._arrive_batch(slots[place:stop])):
                     place += rushed
                     continue
                 end = min(stop, place + self._until_due(int(slots[place]))) if fresh[place] else stop
@@ -159,9 +161,9 @@ class Engine:
                 if fresh[part[0]] or place == stop:
                     self._expire_by_count()
 
-    def _rush(self, slots: Ints, now: float = -math.inf) -> int:
+    def _arrive_batch(self, slots: Ints, now: float = -math.inf) -> int:
         """Take new rows, and see to those due by the clock, in one go if the algorithm can: how many it took."""
-        rushed = None if self._hold else self._algorithm.rush(slots, self._delay, now)
+        rushed = None if self._hold else self._algorithm.arrive_batch(slots, self._delay, now)
         if rushed is None:
             return 0
         taken, chosen = rushed
@@ -225,14 +227,14 @@ class Engine:
         self._buffer.withdraw(slots)
         self._algorithm.leave(slots)
 
-    def _let_go(self) -> Outcome:
+    def _release_chosen(self) -> Outcome:
         """Take what was chosen through the gate, and forget it."""
         groups: list[Group] = []
         slots, sizes, reasons = self._chosen
         if slots:
             groups = release_all(self._buffer.columns, np.concatenate(slots), sizes, self._schema, reasons)
-        if self._hosts is not None:
-            self._hosts.remember(groups)
+        if self._reusable is not None:
+            self._reusable.remember(groups)
         suppressed = self._buffer.rows(np.concatenate(self._given_up)) if self._given_up else None
         gone = slots + self._given_up + self._joined
         if gone:

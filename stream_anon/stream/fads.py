@@ -7,38 +7,38 @@ import numpy as np
 from stream_anon.core.group import Group
 from stream_anon.core.hierarchy import Ints
 from stream_anon.stream.algorithm import Algorithm
-from stream_anon.stream.company import Company
-from stream_anon.stream.hosts import Hosts
+from stream_anon.stream.group_finder import GroupFinder
+from stream_anon.stream.reusable_groups import ReusableGroups
 
 
 class Fads(Algorithm):
     """When a row is due, it leaves with the k - 1 people nearest to it (Guo and Zhang, 2013).
 
-    With `hosts` it joins a group that has left, if that can take it and costs less. Nearness is the price of the two
+    With `reusable` it joins a group that has left, if that can take it and costs less. Nearness is the price of the two
     rows alone. Where the policy asks for more than people, rows further away follow
     in order of nearness, those that help.
     """
 
-    def __init__(self, company: Company, hosts: Hosts | None) -> None:
-        self._company = company
-        self._hosts = hosts
+    def __init__(self, finder: GroupFinder, reusable: ReusableGroups | None) -> None:
+        self._finder = finder
+        self._reusable = reusable
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
         """Rows only wait."""
-        self._company.buffer.admit(slots)
+        self._finder.buffer.admit(slots)
         return len(slots), None
 
     def complete(self, slot: int) -> list[Ints | Group]:
         """The row and its nearest neighbours."""
-        company = self._company
-        waiting = company.buffer.waiting()
-        point = company.buffer.columns.qi[slot]
-        distance = company.kernels.union_prices(company.buffer.columns.qi, waiting, point, point)
+        finder = self._finder
+        waiting = finder.buffer.waiting()
+        point = finder.buffer.columns.qi[slot]
+        distance = finder.kernels.union_prices(finder.buffer.columns.qi, waiting, point, point)
         others = waiting[np.argsort(distance, kind="stable")]
-        group = company.gather(np.array([slot], dtype=np.int64), others[others != slot])
-        if self._hosts is not None:
-            price = np.inf if group is None else company.price(group)
-            added = self._hosts.take_in(company.buffer.rows(np.array([slot])), below=price)
+        group = finder.gather(np.array([slot], dtype=np.int64), others[others != slot])
+        if self._reusable is not None:
+            price = np.inf if group is None else finder.price(group)
+            added = self._reusable.take_in(finder.buffer.rows(np.array([slot])), below=price)
             if added is not None:
                 return [added]
         return [] if group is None else [group]

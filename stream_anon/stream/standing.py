@@ -11,7 +11,7 @@ from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.policy.settings import CailSettings
 from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.clusters import Clusters
-from stream_anon.stream.company import Company
+from stream_anon.stream.group_finder import GroupFinder
 from stream_anon.stream.recent import RecentLosses
 
 
@@ -25,11 +25,11 @@ class StandingClusters(Algorithm):
        cheapest pair first, until one of them satisfies the policy (`merge`).
     """
 
-    def __init__(self, company: Company, settings: CailSettings) -> None:
-        self._company = company
-        self._buffer = company.buffer
+    def __init__(self, finder: GroupFinder, settings: CailSettings) -> None:
+        self._finder = finder
+        self._buffer = finder.buffer
         self._settings = settings
-        self._clusters = Clusters(company.buffer, company.kernels, settings.max_clusters)
+        self._clusters = Clusters(finder.buffer, finder.kernels, settings.max_clusters)
         self._recent = RecentLosses(settings.memory)
 
     def distances(self, slot: int) -> Floats:
@@ -51,11 +51,11 @@ class StandingClusters(Algorithm):
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
         """Each row joins or opens a cluster, until one is ready."""
-        clusters, company = self._clusters, self._company
+        clusters, finder = self._clusters, self._finder
         for i, slot in enumerate(slots.tolist()):
             self._buffer.admit(slots[i : i + 1])
             cluster = self._assign(slot)
-            if clusters.size[cluster] >= company.need.k and company.holds(members := clusters.members(cluster)):
+            if clusters.size[cluster] >= finder.need.k and finder.holds(members := clusters.members(cluster)):
                 return i + 1, self._leaving(members)
         return len(slots), None
 
@@ -74,7 +74,7 @@ class StandingClusters(Algorithm):
         if self._settings.completion == "merge":
             return list(self._merge(slot))
         seed = self._clusters.members(self._clusters.of(slot))
-        group = self._company.grow(seed, self._buffer.waiting())
+        group = self._finder.grow(seed, self._buffer.waiting())
         return [] if group is None else [self._leaving(group)]
 
     def _merge(self, slot: int) -> list[Ints]:
@@ -89,16 +89,16 @@ class StandingClusters(Algorithm):
             first, second = np.array(pairs).T
             low = np.minimum(clusters.low[first], clusters.low[second])
             high = np.maximum(clusters.high[first], clusters.high[second])
-            into, other = pairs[int(np.argmin(self._company.kernels.box_prices(low, high)))]
+            into, other = pairs[int(np.argmin(self._finder.kernels.box_prices(low, high)))]
             clusters.merge(into, other)
             members = clusters.members(into)
-            if self._company.holds(members):
+            if self._finder.holds(members):
                 gone.add(int(clusters.born[into]))
                 groups.append(self._leaving(members))
         return groups
 
     def _leaving(self, group: Ints) -> Ints:
-        self._recent.add(self._company.price(group))
+        self._recent.add(self._finder.price(group))
         return group
 
     def leave(self, slots: Ints) -> None:

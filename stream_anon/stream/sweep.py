@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.stream.company import Company
+from stream_anon.stream.group_finder import GroupFinder
 
 POOL = 8
 """Clusters kept grown at a time; the cheapest leaves. More of them find cheaper groups and cost more."""
@@ -19,8 +19,8 @@ class Sweep:
     so the cheapest by its old price is the only one that has to be looked at.
     """
 
-    def __init__(self, company: Company, waiting: Ints, hardness: Floats) -> None:
-        self._company = company
+    def __init__(self, finder: GroupFinder, waiting: Ints, hardness: Floats) -> None:
+        self._finder = finder
         self._rest = waiting.copy()
         self._easy_first = waiting[np.argsort(hardness[waiting], kind="stable")]
         self._pool: dict[int, tuple[float, Ints]] = {}  # seed -> price and members; none yet if not grown
@@ -37,7 +37,7 @@ class Sweep:
         return found
 
     def _place_rest(self, groups: list[Ints]) -> None:
-        qi, kernels = self._company.buffer.columns.qi, self._company.kernels
+        qi, kernels = self._finder.buffer.columns.qi, self._finder.kernels
         low = np.stack([qi[group].min(axis=0) for group in groups])
         high = np.stack([qi[group].max(axis=0) for group in groups])
         size = np.array([len(group) for group in groups])
@@ -46,7 +46,7 @@ class Sweep:
             widened = kernels.widened_prices(qi, slot, low, high)
             for g in np.argsort((size + 1) * widened - size * price, kind="stable").tolist():
                 joined = np.append(groups[g], slot)
-                if self._company.holds(joined):
+                if self._finder.holds(joined):
                     groups[g] = joined
                     low[g], high[g] = np.minimum(low[g], qi[slot]), np.maximum(high[g], qi[slot])
                     size[g], price[g] = size[g] + 1, widened[g]
@@ -61,11 +61,11 @@ class Sweep:
             members = self._pool[seed][1]
             if len(members) and here.issuperset(members.tolist()):
                 return members
-            grown = self._company.grow_dense(seed, self._rest)
+            grown = self._finder.grow_dense(seed, self._rest)
             if grown is None:
                 del self._pool[seed]
                 continue
-            self._pool[seed] = self._company.price(grown), grown
+            self._pool[seed] = self._finder.price(grown), grown
         return None
 
     def _refill(self, here: set[int]) -> None:

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from stream_anon.audit.auditor import audit_file
-from stream_anon.audit.original import read_original
 from stream_anon.audit.policy import Rules, read_rules
+from stream_anon.audit.raw.original import read_original
 from stream_anon.audit.result import AuditResult
 from stream_anon.core.schema import Schema
-from stream_anon.io.sheets import new_file, sheet_for
-from stream_anon.io.tables import read_parts
+from stream_anon.formats.tables import read_parts
+from stream_anon.formats.writers import new_file, writer_for
+from stream_anon.local.anonymize import Anonymization
 from stream_anon.policy import load
-from stream_anon.runtime.anonymize import Anonymization
-from stream_anon.runtime.recording import Instants, Replay
+from stream_anon.replay.replay import Instants, Replay
 
 Record = dict[str, Any]
 ON = {"attribute": "ill"}
@@ -163,18 +163,18 @@ def publish(
     made.raw.write_text("".join(json.dumps(record) + "\n" for record in records))
     schema = Schema.compile(load(made.policy, {}))
     with new_file(made.out, overwrite=True) as file:
-        _run(schema, algorithm, made.raw, sheet_for(made.out, file))
+        _run(schema, algorithm, made.raw, writer_for(made.out, file))
     return made
 
 
-def _run(schema: Schema, algorithm: str | Mapping[str, Any], raw: Path, sheet: Any) -> None:
+def _run(schema: Schema, algorithm: str | Mapping[str, Any], raw: Path, writer: Any) -> None:
     if isinstance(algorithm, str):
         batch = Anonymization(schema, algorithm)
         batch.read(read_parts(raw), _no_rejections, _ignore)
         batch.divide(_ignore)
-        batch.write(sheet, _ignore)
+        batch.write(writer, _ignore)
     else:
-        Replay(schema, Instants(None, 100.0), None, sheet).run(read_parts(raw), _no_rejections, _ignore)
+        Replay(schema, Instants(None, 100.0), None, writer).run(read_parts(raw), _no_rejections, _ignore)
 
 
 def _no_rejections(rejections: Sequence[Any]) -> None:

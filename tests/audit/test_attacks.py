@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from publishing import people, publish
 
-from stream_anon.audit.attacks import AttackResult, attack_file, attacks, breach
-from stream_anon.audit.original import Original, read_original
+from stream_anon.audit.attacks.attacks import AttackResult, attack_file, attacks, breach
 from stream_anon.audit.policy import read_rules
-from stream_anon.audit.views import View, before
+from stream_anon.audit.raw.original import Original, read_original
+from stream_anon.audit.raw.views import View, before
 from stream_anon.cli import run
 from stream_anon.core.schema import Schema
-from stream_anon.io.sheets import new_file, sheet_for
-from stream_anon.io.tables import read_parts
+from stream_anon.formats.tables import read_parts
+from stream_anon.formats.writers import new_file, writer_for
+from stream_anon.local.anonymize import Anonymization
 from stream_anon.policy import load
-from stream_anon.runtime.anonymize import Anonymization
 
 ILLNESSES = {
     "Any illness": {
@@ -92,7 +92,7 @@ def published(folder: Path, algorithm: str, **options: Any) -> Path:
     batch.read(read_parts(folder / "raw.csv"), pytest.fail, lambda share: None)
     batch.divide(lambda share: None)
     with new_file(out) as file:
-        batch.write(sheet_for(out, file), lambda share: None)
+        batch.write(writer_for(out, file), lambda share: None)
     return out
 
 

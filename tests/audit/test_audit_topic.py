@@ -16,7 +16,7 @@ from kafka.admin import NewTopic
 from publishing import Published, people, publish
 
 from stream_anon.cli import run
-from stream_anon.io.kafka_topics import await_topics
+from stream_anon.kafka.clients.kafka_python.topics import await_topics
 
 COMMAND = [sys.executable, "-c", "from stream_anon.cli import main; main()"]
 

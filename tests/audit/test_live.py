@@ -14,10 +14,10 @@ from publishing import Published, people, publish
 
 from stream_anon.audit.auditor import Auditor
 from stream_anon.audit.findings import Findings
-from stream_anon.audit.lines import LineReader
 from stream_anon.audit.pool import Closed
+from stream_anon.audit.reading.lines import LineReader
+from stream_anon.audit.reading.topics import TopicReader
 from stream_anon.audit.result import AuditResult
-from stream_anon.audit.topics import TopicReader
 
 NOW = 1_790_000_000_000
 

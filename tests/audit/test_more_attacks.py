@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stream_anon.audit.attacks import attack_file
-from stream_anon.audit.definetti import guesses
-from stream_anon.audit.measured import Measured
-from stream_anon.audit.original import read_original
+from stream_anon.audit.attacks.attacks import attack_file
+from stream_anon.audit.attacks.definetti import guesses
+from stream_anon.audit.attacks.measured import Measured
 from stream_anon.audit.policy import read_rules
+from stream_anon.audit.raw.original import read_original
 from stream_anon.cli import run
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema
+from stream_anon.insight.isolation import isolate
 from stream_anon.policy import load
-from stream_anon.runtime.isolation import isolate
 
 POLICY = """
 version: 1

@@ -11,7 +11,7 @@ import pytest
 from making import ATTRIBUTES, names, people, rows_of, schema_of
 
 from stream_anon.batch import ALGORITHMS, Partition, build, partition
-from stream_anon.batch.judge import Judge
+from stream_anon.batch.shared.judge import Judge
 from stream_anon.batch.support import HONOURS, REQUIRES, WORDS, check
 from stream_anon.core.batch import Batch
 from stream_anon.core.schema import Schema

@@ -22,11 +22,11 @@ from kafka.admin import NewTopic
 from kafka.errors import CoordinatorNotAvailableError, KafkaError
 
 from stream_anon.cli.prepare import prepare
-from stream_anon.io.broker import LocalBroker
-from stream_anon.io.clients import client_of
-from stream_anon.io.kafka_topics import await_topics
-from stream_anon.runtime.codec import Codec
-from stream_anon.runtime.ledger import Place
+from stream_anon.kafka.clients import client_of
+from stream_anon.kafka.clients.kafka_python.topics import await_topics
+from stream_anon.kafka.local_broker.broker import LocalBroker
+from stream_anon.worker.ledger.codec import Codec
+from stream_anon.worker.ledger.ledger import Place
 
 HERE = Path(__file__).parent
 MARK = "LEAK"

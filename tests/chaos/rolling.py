@@ -20,7 +20,7 @@ from chaos import parse as parse_chaos
 from kafka import KafkaConsumer, TopicPartition
 
 from stream_anon.cli.prepare import prepare
-from stream_anon.io.broker import LocalBroker
+from stream_anon.kafka.local_broker.broker import LocalBroker
 
 GAP = 1.0  # seconds without a publication of a partition; its ticks are a tenth of that
 

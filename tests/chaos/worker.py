@@ -14,11 +14,11 @@ from typing import Any
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
-from stream_anon.io.transport import Outgoing
+from stream_anon.kafka.transport import Outgoing
 from stream_anon.observe.logs import log_to
 from stream_anon.observe.observer import Observer
-from stream_anon.runtime.build import kafka_of, parts_of, settings_of, transport_of
-from stream_anon.runtime.worker import Worker
+from stream_anon.worker.factory import core_of, kafka_of, settings_of, transport_of
+from stream_anon.worker.loop import Worker
 
 
 def dwelling(transport: Any, dwell: float) -> Any:
@@ -57,7 +57,7 @@ def main() -> None:
     transport = dwelling(transport_of(kafka_of(loaded.policy)), options.dwell)
     settings = replace(settings_of(loaded.policy), announce=not options.no_announce)
     counted = Missed()
-    worker = Worker(transport, parts_of(schema), settings, counted)
+    worker = Worker(transport, core_of(schema), settings, counted)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     worker.run()
     (options.policy.parent / f"missed-{os.getpid()}").write_text(json.dumps(counted.rows))

@@ -18,10 +18,10 @@ from stream_anon.cli import ready, run
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
-from stream_anon.io.tables import read_parts
-from stream_anon.runtime.anonymize import Anonymization
-from stream_anon.runtime.demo import admissions, policy_text
-from stream_anon.runtime.recording import instant
+from stream_anon.demo import admissions, policy_text
+from stream_anon.formats.tables import read_parts
+from stream_anon.local.anonymize import Anonymization
+from stream_anon.replay.replay import instant
 
 COUNT = 300
 

@@ -15,12 +15,12 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from stream_anon import demo
 from stream_anon.cli import run
 from stream_anon.cli.live import Picture, Plain
 from stream_anon.core.schema import Schema
-from stream_anon.runtime import demo
-from stream_anon.runtime.demo.stage import Stage
-from stream_anon.runtime.demo.witness import Witness
+from stream_anon.demo.stage import Stage
+from stream_anon.demo.witness import Witness
 
 COMMAND = [sys.executable, "-m", "stream_anon", "demo"]
 PATIENCE = 120

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import pytest
 
 from stream_anon.cli import kafka_part, run
-from stream_anon.io.broker import listening
+from stream_anon.kafka.local_broker.broker import listening
 
 COMMAND = [sys.executable, "-m", "stream_anon", "demo", "--kafka"]
 PATIENCE = 180

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stream_anon.cli import run
 from stream_anon.cli.prepare import prepare
-from stream_anon.runtime.demo import admissions
+from stream_anon.demo import admissions
 
 CELLS = st.one_of(
     st.text(max_size=12),

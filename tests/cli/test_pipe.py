@@ -17,7 +17,7 @@ import pytest
 
 from stream_anon.cli import run
 from stream_anon.cli.interrupt import Interrupt
-from stream_anon.runtime.demo import admissions, policy_text
+from stream_anon.demo import admissions, policy_text
 
 COMMAND = [sys.executable, "-m", "stream_anon", "pipe", "-p", "policy.yaml"]
 PATIENCE = 120

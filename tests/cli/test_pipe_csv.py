@@ -8,7 +8,7 @@ import sys
 from itertools import islice
 from pathlib import Path
 
-from stream_anon.runtime.demo import admissions, policy_text
+from stream_anon.demo import admissions, policy_text
 
 COMMAND = [sys.executable, "-m", "stream_anon"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stream_anon.cli import run
-from stream_anon.runtime.demo import admissions, policy_text
+from stream_anon.demo import admissions, policy_text
 
 COUNT = 400
 

@@ -14,9 +14,9 @@ import pytest
 
 from stream_anon.cli import run
 from stream_anon.core.schema import Schema
+from stream_anon.demo import policy_text
 from stream_anon.observe.metrics import Metrics
 from stream_anon.policy import load
-from stream_anon.runtime.demo import policy_text
 
 POLICY = """
 version: 1

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
-from stream_anon.core.form import ENVELOPE, Form, each_as_json
 from stream_anon.core.group import Group, Reason, Released, encode_all, release, release_all
+from stream_anon.core.record_template import ENVELOPE, RecordTemplate, each_as_json
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PrivacyViolation
 
@@ -320,7 +320,7 @@ MORE = ["", "  illness: {role: sensitive, type: category}", "  'n° te': {role: 
 @pytest.mark.parametrize("more", [*MORE, "\n".join(MORE[1:])])
 def test_what_is_shared_is_written_once_and_reads_the_same(tmp_path: Path, more: str) -> None:
     schema = compile_policy(tmp_path, FLAT_POLICY % more)
-    assert schema.form.flat
+    assert schema.template.flat
     rows: list[dict[str, Any]] = [
         {"age": i, "nation": "peru", "illness": 'a "row":0,', "n° te": note}
         for i, note in enumerate([None, ["row", 0, "é\u2028"], "%b%d", 1.5] * 3)
@@ -335,10 +335,12 @@ def test_raised_values_are_raised_in_flat_records_too(tmp_path: Path) -> None:
     group = release(encoded(schema, rows), schema, Reason.READY)
     names = {name: name.replace(".", "_") for name in ("home.zip", "home.ward")}
     quasi = tuple(dataclasses.replace(column, name=names.get(column.name, column.name)) for column in schema.quasi)
-    form = Form([(column.name, column.hierarchy) for column in quasi], [names.get(n, n) for n in schema.published], "p")
-    flat = dataclasses.replace(schema, quasi=quasi, form=form)
-    assert form.flat
-    assert not schema.form.flat
+    template = RecordTemplate(
+        [(column.name, column.hierarchy) for column in quasi], [names.get(n, n) for n in schema.published], "p"
+    )
+    flat = dataclasses.replace(schema, quasi=quasi, template=template)
+    assert template.flat
+    assert not schema.template.flat
     object.__setattr__(group.released, "schema", flat)
     assert group.encoded() == [msgspec.json.encode(record) for record in group.records()]
     assert sorted(json.loads(record)["illness"] for record in group.encoded()) == ["any", "any", "ulcer"]

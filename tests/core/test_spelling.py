@@ -17,7 +17,7 @@ from stream_anon.cli import run
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PolicyError
-from stream_anon.runtime.pipeline import Pipeline
+from stream_anon.local.pipeline import Pipeline
 
 POLICY = """
 version: 1

@@ -8,7 +8,7 @@ from typing import Any
 from stream_anon import cli
 from stream_anon.core.group import Reason, release
 from stream_anon.core.schema import Schema
-from stream_anon.runtime import build
+from stream_anon.worker import factory as build
 
 careful = build.build_engine
 

@@ -13,12 +13,12 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 
 from stream_anon.cli.prepare import prepare
-from stream_anon.io.kafka import KafkaTransport
-from stream_anon.io.transport import Outgoing
+from stream_anon.kafka.clients.kafka_python.transport import KafkaTransport
+from stream_anon.kafka.transport import Outgoing
 from stream_anon.observe.metrics import Metrics
 from stream_anon.observe.server import StatusServer
-from stream_anon.runtime.build import kafka_of, parts_of, settings_of
-from stream_anon.runtime.worker import Worker
+from stream_anon.worker.factory import core_of, kafka_of, settings_of
+from stream_anon.worker.loop import Worker
 
 POLICY = """
 version: 1
@@ -69,7 +69,7 @@ class Fault:
         kafka, settings = kafka_of(loaded.policy), settings_of(loaded.policy)
         transport = kind(self.bootstrap, kafka.group, kafka.input, transactional_id=f"{self.name}-0")
         metrics = Metrics(self.name, schema.fingerprint, settings.delay, ["age"])
-        return Worker(transport, parts_of(schema), replace(settings, drain_seconds=0.0), metrics), metrics, transport
+        return Worker(transport, core_of(schema), replace(settings, drain_seconds=0.0), metrics), metrics, transport
 
     def start(self, policy: Path, kind: type[KafkaTransport] = KafkaTransport) -> Fault:
         worker, metrics, _ = self.worker(policy, kind)
@@ -91,7 +91,7 @@ class Fault:
         """A worker that dies with a group announced and not published."""
         worker, _, transport = self.worker(policy)
         end = time.monotonic() + 30
-        while not any(p.announced for p in worker.holdings.partitions.values()):
+        while not any(p.announced for p in worker.state.partitions.values()):
             assert time.monotonic() < end, "no group was announced"
             worker.step()
         transport.close()

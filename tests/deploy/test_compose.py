@@ -12,10 +12,10 @@ from typing import Any
 
 from monitoring import ROOT, yaml
 
+from stream_anon import demo
 from stream_anon.cli import app
-from stream_anon.io.broker import KAFKA
-from stream_anon.policy.scalars import substitute
-from stream_anon.runtime import demo
+from stream_anon.kafka.local_broker.broker import KAFKA
+from stream_anon.policy.reading.scalars import substitute
 
 COMPOSE = ROOT / "docker-compose.yml"
 FILE: dict[str, Any] = yaml(COMPOSE)

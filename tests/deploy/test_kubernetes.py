@@ -15,7 +15,7 @@ from monitoring import ROOT, RULES, yaml
 from ruamel.yaml import YAML
 
 from stream_anon import __version__
-from stream_anon.runtime.settings import WorkerSettings
+from stream_anon.worker.settings import WorkerSettings
 
 FOLDER = ROOT / "deploy/kubernetes"
 OVERLAYS = ["base", "monitored", "keda"]

@@ -15,8 +15,8 @@ import pytest
 from faults import HOLD, SOON, Fault, Slow, Trickle, one_person, partly_broken, people
 from monitoring import ROOT, RULES, Prometheus, tool, wait_for, yaml
 
-from stream_anon.io.broker import free_port
-from stream_anon.io.kafka_topics import create_topics
+from stream_anon.kafka.clients.kafka_python.topics import create_topics
+from stream_anon.kafka.local_broker.broker import free_port
 
 BOARD = json.loads((ROOT / "deploy/grafana/stream-anon.json").read_text())
 PANELS = {

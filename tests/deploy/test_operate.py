@@ -15,10 +15,10 @@ from kafka import KafkaAdminClient
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourcePattern, ResourceType
 from monitoring import ROOT, RULES, wait_for, yaml
 
-from stream_anon.io.broker import LocalBroker
-from stream_anon.io.kafka_feed import KafkaFeed
-from stream_anon.io.kafka_topics import KafkaTopics, create_topics
-from stream_anon.runtime.demo import admissions
+from stream_anon.demo import admissions
+from stream_anon.kafka.clients.kafka_python.feed import KafkaFeed
+from stream_anon.kafka.clients.kafka_python.topics import KafkaTopics, create_topics
+from stream_anon.kafka.local_broker.broker import LocalBroker
 
 GUIDE = (ROOT / "docs/operate.md").read_text()
 RULE_LIST = [rule for group in yaml(RULES)["groups"] for rule in group["rules"]]

@@ -20,11 +20,11 @@ from stream_anon.batch.support import check
 from stream_anon.core.encode import Encoder
 from stream_anon.core.group import encode_lines
 from stream_anon.core.schema import Schema
+from stream_anon.demo import admissions
 from stream_anon.errors import Unsupported
-from stream_anon.io.sheets import CsvSheet
+from stream_anon.formats.writers import CsvWriter
+from stream_anon.local.pipeline import Pipeline
 from stream_anon.policy import load
-from stream_anon.runtime.demo import admissions
-from stream_anon.runtime.pipeline import Pipeline
 
 STORED = Path(__file__).with_name("published.json")
 POLICY = """
@@ -79,9 +79,9 @@ def digests() -> dict[str, str]:
             found[f"batch, {name}, {model}"] = _digest(encode_lines(groups))
             if name == "sweep":
                 file = io.BytesIO()
-                sheet = CsvSheet(file)
-                sheet.write(groups)
-                sheet.close()
+                writer = CsvWriter(file)
+                writer.write(groups)
+                writer.close()
                 found[f"batch as CSV, {name}, {model}"] = _digest(file.getvalue())
     return found
 

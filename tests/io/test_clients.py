@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 
 from stream_anon.errors import StreamAnonError
-from stream_anon.io import clients, confluent_feed, confluent_options, confluent_topics, kafka_options
-from stream_anon.io.broker import free_port
-from stream_anon.io.clients import client_of
-from stream_anon.io.confluent import ConfluentTransport, read_token
-from stream_anon.io.kafka import KafkaTransport
-from stream_anon.io.transport import Transport, TransportError
+from stream_anon.kafka import clients
+from stream_anon.kafka.clients import client_of
+from stream_anon.kafka.clients.confluent import feed as confluent_feed
+from stream_anon.kafka.clients.confluent import options as confluent_options
+from stream_anon.kafka.clients.confluent import topics as confluent_topics
+from stream_anon.kafka.clients.confluent.transport import ConfluentTransport, read_token
+from stream_anon.kafka.clients.kafka_python import options as kafka_options
+from stream_anon.kafka.clients.kafka_python.transport import KafkaTransport
+from stream_anon.kafka.local_broker.broker import free_port
+from stream_anon.kafka.transport import Transport, TransportError
 
 
 def only(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:

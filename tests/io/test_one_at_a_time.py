@@ -9,7 +9,7 @@ from pathlib import Path
 
 PROGRAM = """
 import sys, time
-from stream_anon.io.broker import one_at_a_time
+from stream_anon.kafka.local_broker.broker import one_at_a_time
 with one_at_a_time("test"):
     with open(sys.argv[1], "a") as file:
         file.write("in\\n")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from stream_anon.cli import run
-from stream_anon.io.tables import read_parts
+from stream_anon.formats.tables import read_parts
 
 ROWS = 60
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from stream_anon.io.watchdog import Watchdog
+from stream_anon.kafka.watchdog import Watchdog
 
 
 def test_a_call_that_returns_in_time_is_left_alone() -> None:

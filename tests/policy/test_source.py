@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_anon.errors import PolicyError, Problem
-from stream_anon.policy.source import Source
+from stream_anon.policy.reading.source import Source
 
 BROKEN = [
     # remark, text, code, line, column

@@ -8,7 +8,7 @@ import pytest
 
 from stream_anon.errors import PolicyError
 from stream_anon.policy.privacy import ValueProtection
-from stream_anon.policy.tables import read_alphas, read_cells, read_protections, read_weights
+from stream_anon.policy.reading.tables import read_alphas, read_cells, read_protections, read_weights
 
 Reader = Callable[[Path, str], Any]
 

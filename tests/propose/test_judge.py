@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stream_anon.propose import columns_of, judge, subject_of
-from stream_anon.propose.hints import words_of
-from stream_anon.propose.judge import MOST_QUASI, Proposal
+from stream_anon.insight.propose import columns_of, judge, subject_of
+from stream_anon.insight.propose.hints import words_of
+from stream_anon.insight.propose.judge import MOST_QUASI, Proposal
 
 ROWS = 200
 TEXT, TYPED = True, False

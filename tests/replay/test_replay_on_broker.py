@@ -16,14 +16,14 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
 from stream_anon.cli import run
-from stream_anon.io.kafka_topics import await_topics
-from stream_anon.runtime.demo import admissions, policy_text
+from stream_anon.demo import admissions, policy_text
+from stream_anon.kafka.clients.kafka_python.topics import await_topics
 
 COUNT, PARTITIONS, BEGIN = 600, 3, 1_700_000_000
 KILLED = """
 import os, signal, sys
 from stream_anon.cli import run
-from stream_anon.io.clients import client_of
+from stream_anon.kafka.clients import client_of
 from stream_anon.runtime import topic_sheet
 
 transport = client_of(sys.argv[1]).transport
@@ -135,8 +135,8 @@ SPANS = [
 
 @pytest.mark.parametrize("more", [(), ("-a", "mondrian")])
 def test_a_part_of_the_past(place: Place, more: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    for i, (remark, span, count) in enumerate(SPANS):
-        assert place.call(str(place.folder / f"{i}.jsonl"), "--json", *span, *more) == 0
+    for i, (remark, offset_range, count) in enumerate(SPANS):
+        assert place.call(str(place.folder / f"{i}.jsonl"), "--json", *offset_range, *more) == 0
         found = json.loads(capsys.readouterr().out)
         assert found["rows" if more else "consumed"] == count, remark
         assert len(place.lines(f"{i}.jsonl")) == found["published"]
@@ -166,7 +166,7 @@ def test_a_file_goes_on_in_the_past_it_began_with(place: Place, capsys: pytest.C
     cut = """
 import os, signal, sys
 from stream_anon.cli import run
-from stream_anon.io.resume import Resumed
+from stream_anon.formats.resume import Resumed
 write = Resumed.write
 def dying(self, data):
     write(self, data)

@@ -12,18 +12,19 @@ import pytest
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.schema import Schema
+from stream_anon.demo import admissions, policy_text
 from stream_anon.errors import StreamAnonError
-from stream_anon.io.memory import MemoryTransport
-from stream_anon.io.memory_log import MemoryBroker
-from stream_anon.io.transport import Polled
-from stream_anon.runtime import past, topic_sheet
-from stream_anon.runtime.anonymize import Anonymization
-from stream_anon.runtime.demo import admissions, policy_text
-from stream_anon.runtime.note import NoteError
-from stream_anon.runtime.past import Past
-from stream_anon.runtime.recording import Replay, own_times
-from stream_anon.runtime.span import Span, SpanError, span_of
-from stream_anon.runtime.topic_sheet import TopicSheet
+from stream_anon.kafka.transport import Polled
+from stream_anon.local.anonymize import Anonymization
+from stream_anon.replay import history as history
+from stream_anon.replay import topic_writer as topic_sheet
+from stream_anon.replay.history import TopicHistory
+from stream_anon.replay.offset_range import OffsetRange, SpanError, span_of
+from stream_anon.replay.progress import NoteError
+from stream_anon.replay.replay import Replay, own_times
+from stream_anon.replay.topic_writer import TopicWriter
+from stream_anon.testing.memory import MemoryTransport
+from stream_anon.testing.memory_log import MemoryBroker
 
 COUNT, PARTITIONS = 160, 3
 
@@ -44,8 +45,8 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_sheet, "AT_ONCE", 25)
-    monkeypatch.setattr(past, "AT_ONCE", 40)
-    monkeypatch.setattr(past, "AHEAD", 20)
+    monkeypatch.setattr(history, "AT_ONCE", 40)
+    monkeypatch.setattr(history, "AHEAD", 20)
 
 
 @pytest.fixture
@@ -75,24 +76,24 @@ def once(
     before: Callable[[str], None] = lambda operation: None,
     run: str = "one run",
     since: tuple[str, ...] = (),
-) -> Span | None:
+) -> OffsetRange | None:
     reader, writer = MemoryTransport(source, "reader", before=before), MemoryTransport(out, "replay", before=before)
-    sheet = TopicSheet(writer, "out", run, schema.keys.ledger)
-    kept, begun = sheet.open()
-    if sheet.done:
+    writer = TopicWriter(writer, "out", run, schema.keys.ledger)
+    kept, begun = writer.open()
+    if writer.done:
         return kept
-    span = kept or span_of(reader, "in", since, ())
+    offset_range = kept or span_of(reader, "in", since, ())
     if not begun:
-        sheet.claim(span)
-    recording = Past(reader, "in", span)
+        writer.claim(offset_range)
+    recording = TopicHistory(reader, "in", offset_range)
     if batch is None:
-        Replay(schema, own_times, None, sheet).run(recording.parts(), lambda rejections: None, lambda share: None)
+        Replay(schema, own_times, None, writer).run(recording.parts(), lambda rejections: None, lambda share: None)
     else:
         whole = Anonymization(schema, batch)
         whole.read(recording.parts(), lambda rejections: None, lambda share: None)
         whole.divide(lambda share: None)
-        whole.write(sheet, lambda share: None)
-    return span
+        whole.write(writer, lambda share: None)
+    return offset_range
 
 
 def published(out: MemoryBroker, committed: bool = True) -> list[dict[str, Any]]:
@@ -139,7 +140,7 @@ def test_killed_at_any_step_it_goes_on_and_nothing_is_doubled(schema: Schema, ba
 
 
 def test_the_order_of_reading_does_not_matter(schema: Schema, source: MemoryBroker) -> None:
-    span: Span = {p: (0, len(log.entries)) for p, log in enumerate(source.topics["in"])}
+    offset_range: OffsetRange = {p: (0, len(log.entries)) for p, log in enumerate(source.topics["in"])}
 
     class Uneven(MemoryTransport):
         def poll(self, timeout: float, limit: int) -> Polled:
@@ -147,7 +148,7 @@ def test_the_order_of_reading_does_not_matter(schema: Schema, source: MemoryBrok
 
     rows = []
     for kind in (MemoryTransport, Uneven):
-        parts = list(Past(kind(source, kind.__name__), "in", span).parts())
+        parts = list(TopicHistory(kind(source, kind.__name__), "in", offset_range).parts())
         rows.append([(len(part), part.refs.tolist(), part.times.tolist(), part.payloads) for part in parts])
         source.leave(kind.__name__)
     assert rows[0] == rows[1]
@@ -197,11 +198,13 @@ def test_a_commit_without_an_answer(schema: Schema, source: MemoryBroker, lost: 
             super().commit()
 
     reader, writer = MemoryTransport(source, "reader"), Losing(out, "replay")
-    sheet = TopicSheet(writer, "out", "one run", schema.keys.ledger)
-    sheet.open()
-    span = span_of(reader, "in", (), ())
-    sheet.claim(span)
-    Replay(schema, own_times, None, sheet).run(Past(reader, "in", span).parts(), lambda _: None, lambda _: None)
+    writer = TopicWriter(writer, "out", "one run", schema.keys.ledger)
+    writer.open()
+    offset_range = span_of(reader, "in", (), ())
+    writer.claim(offset_range)
+    Replay(schema, own_times, None, writer).run(
+        TopicHistory(reader, "in", offset_range).parts(), lambda _: None, lambda _: None
+    )
     assert sorted(places(out)) == sorted(places(whole))
 
 
@@ -209,7 +212,7 @@ def test_where_a_rejected_record_stands(schema: Schema) -> None:
     broker = MemoryBroker("in", partitions=2)
     broker.produce("in", 1, b"not JSON", 5.0)
     broker.produce("in", 0, None, 6.0)
-    recording = Past(MemoryTransport(broker, "reader"), "in", {0: (0, 1), 1: (0, 1)})
+    recording = TopicHistory(MemoryTransport(broker, "reader"), "in", {0: (0, 1), 1: (0, 1)})
     [part] = recording.parts()
     assert part.payloads == [b"not JSON", None]
     assert [recording.place(n) for n in (1, 2)] == [
@@ -230,8 +233,8 @@ EDGES = [
 
 
 @pytest.mark.parametrize(("since", "until", "span"), [e[1:] for e in EDGES], ids=[e[0] for e in EDGES])
-def test_spans(since: list[str], until: list[str], span: Span) -> None:
-    assert span_of(two_partitions(), "in", since, until) == span
+def test_spans(since: list[str], until: list[str], offset_range: OffsetRange) -> None:
+    assert span_of(two_partitions(), "in", since, until) == offset_range
 
 
 MISTAKES = [("0:1", "begins at offset 2"), ("7:1", r"2 partition\(s\)"), ("yesterday", "a time like")]

@@ -11,7 +11,7 @@ import pytest
 from browser import look
 
 from stream_anon.cli import run
-from stream_anon.runtime.demo import admissions, policy_text
+from stream_anon.demo import admissions, policy_text
 
 AUDIT = ["audit", "out.jsonl", "-p", "policy.yaml"]
 RAW = ["--raw", "raw.jsonl"]

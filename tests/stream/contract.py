@@ -91,7 +91,7 @@ class Run:
         for row in rows[: len(rows) - outcome.rest]:
             number = len(self.accounts)
             self.accounts[number] = self.inside[number] = Account(row, number, now)
-        self._let_go(outcome, one_event=len(rows) == 1)
+        self._release_chosen(outcome, one_event=len(rows) == 1)
         return outcome.rest
 
     def hand_back(self, batch: Batch, now: float | None = None) -> int:
@@ -103,16 +103,16 @@ class Run:
             assert number not in self.inside
             self.inside[number] = self.accounts[number]
             self.returned.add(number)
-        self._let_go(outcome, one_event=len(refs) == 1)
+        self._release_chosen(outcome, one_event=len(refs) == 1)
         return outcome.rest
 
     def tick(self, now: float | None = None) -> None:
         now = self._advance(now)
-        self._let_go(self.engine.tick(now), one_event=True)
+        self._release_chosen(self.engine.tick(now), one_event=True)
 
     def flush(self) -> None:
         self.ended = True
-        self._let_go(self.engine.flush(), one_event=True)
+        self._release_chosen(self.engine.flush(), one_event=True)
         assert not self.inside
         assert self.engine.next_deadline() is None
         again = self.engine.flush()
@@ -137,7 +137,7 @@ class Run:
         self.now = self.now if now is None else now
         return self.now
 
-    def _let_go(self, outcome: Outcome, one_event: bool) -> None:
+    def _release_chosen(self, outcome: Outcome, one_event: bool) -> None:
         """Check everything the contract says about one call."""
         lost = [] if outcome.suppressed is None else outcome.suppressed.ref[:, 1].tolist()
         for group in outcome.groups:

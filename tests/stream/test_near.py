@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stream_anon.core.hierarchy import Calendar, Hierarchy, Interval, Leaves, Prefix, Tree, branch
 from stream_anon.core.kernels import COMPILED, SHORT, pack
-from stream_anon.stream.kernels import Columns, Kernels, Memory, Need
+from stream_anon.stream.kernels import Columns, Counted, Kernels, Memory
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is only one path")
 
@@ -44,7 +44,7 @@ def test_arriving(data: st.DataObject, k: int, short: int) -> None:
     ]
     qi, alone = np.stack(codes, axis=1), np.arange(ROWS)
     columns = Columns(qi, alone, np.zeros((ROWS, 0), dtype=np.int64), alone, np.zeros(ROWS))
-    need = Need(k, np.zeros(0, dtype=np.int64))
+    need = Counted(k, np.zeros(0, dtype=np.int64))
     told = []
     for compiled in (True, False):
         kernels = Kernels(prices, HIERARCHIES, compiled)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stream_anon.core.kernels import COMPILED, SHORT
 from stream_anon.core.schema import Schema
 from stream_anon.policy.settings import MaxDelay, StreamSettings
-from stream_anon.stream.kernels import Columns, Kernels, Need
+from stream_anon.stream.kernels import Columns, Counted, Kernels
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is only one path")
 
@@ -120,7 +120,7 @@ def ints(values: Any) -> np.ndarray:
 @settings(max_examples=250, deadline=None)
 def test_growing(schema: Schema, rows: Columns, case: tuple[Any, ...]) -> None:
     seed, candidates, bonus, (k, values), limit = case
-    need = Need(k, ints(values))
+    need = Counted(k, ints(values))
     fast, plain = (
         kernels.grow(rows, ints(seed), ints(candidates), np.array(bonus), need, limit) for kernels in both(schema)
     )
@@ -145,7 +145,7 @@ def test_growing_takes_the_nearest(schema: Schema, rows: Columns, case: tuple[An
     """For k alone, each step against the plain rule: the first of least distance minus bonus among new people."""
     seed, candidates, bonus, (k, _), limit = case
     kernels = both(schema)[0]
-    need = Need(k, ints([0, 0]))
+    need = Counted(k, ints([0, 0]))
     members = seed.copy()
     while len(set(rows.subject[members].tolist())) < k:
         scored = []

@@ -8,7 +8,7 @@ from contract import Run, deliver
 
 from stream_anon.core.kernels import COMPILED
 from stream_anon.policy.settings import MaxDelay, StreamSettings
-from stream_anon.stream.transient import LARGE
+from stream_anon.stream.cail import LARGE
 
 BOUND = 3 * LARGE + 4
 """Arrivals; just wide enough for k = 3, and narrow enough that many rows come to their deadline."""

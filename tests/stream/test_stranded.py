@@ -13,8 +13,8 @@ from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.core.group import Group
 from stream_anon.core.schema import Schema
+from stream_anon.local.pipeline import Pipeline
 from stream_anon.policy.settings import MaxDelay, StreamSettings
-from stream_anon.runtime.pipeline import Pipeline
 from stream_anon.stream import build
 
 FAR = MaxDelay(time=1e6)

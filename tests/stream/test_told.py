@@ -14,12 +14,12 @@ import pytest
 from stream_anon.cli import run
 from stream_anon.core.group import Group, Reason
 from stream_anon.core.schema import Schema
-from stream_anon.io.memory import MemoryBroker, MemoryTransport
+from stream_anon.local.pipeline import Pipeline
 from stream_anon.observe.metrics import Metrics
 from stream_anon.policy import load
-from stream_anon.runtime.build import parts_of, settings_of
-from stream_anon.runtime.pipeline import Pipeline
-from stream_anon.runtime.worker import Worker
+from stream_anon.testing.memory import MemoryBroker, MemoryTransport
+from stream_anon.worker.factory import core_of, settings_of
+from stream_anon.worker.loop import Worker
 
 POLICY = """
 version: 1
@@ -105,7 +105,7 @@ def test_raised_values_are_a_metric_of_the_worker(tmp_path: Path) -> None:
     broker.create_topic("dead")
     metrics, now = Metrics("told", schema.fingerprint, 2.0, ["age"]), [0.0]
     settings = settings_of(schema.policy)
-    worker = Worker(MemoryTransport(broker, "w"), parts_of(schema), settings, metrics, clock=lambda: now[0])
+    worker = Worker(MemoryTransport(broker, "w"), core_of(schema), settings, metrics, clock=lambda: now[0])
     for record in records(100, "flu"):
         broker.produce("in", 0, record)
     for _ in range(80):

@@ -7,12 +7,12 @@ from itertools import islice
 
 import pytest
 
+from stream_anon import demo
 from stream_anon.core.kernels import COMPILED
 from stream_anon.core.schema import Schema
+from stream_anon.local.pipeline import Pipeline
+from stream_anon.local.warmup import warm_up
 from stream_anon.policy import LoadedPolicy
-from stream_anon.runtime import demo
-from stream_anon.runtime.pipeline import Pipeline
-from stream_anon.runtime.warmup import warm_up
 from stream_anon.stream.kernels.rounds import rounds_compiled
 
 

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stream_anon.audit.csv_rows import CsvTable, NoTable
-from stream_anon.audit.original import raw_columns
+from stream_anon.audit.raw.original import raw_columns
+from stream_anon.audit.reading.csv_rows import CsvTable, NoTable
 from stream_anon.core.decode import Decoder, LineCount, Reject
 from stream_anon.errors import StreamAnonError
-from stream_anon.io import csv_records
-from stream_anon.io.csv_lines import CsvLines
-from stream_anon.io.csv_records import MOST_LINES, CsvRecords
-from stream_anon.io.lines import Lines
-from stream_anon.io.tables import read_parts
+from stream_anon.formats import csv_records
+from stream_anon.formats.csv_lines import CsvLines
+from stream_anon.formats.csv_records import MOST_LINES, CsvRecords
+from stream_anon.formats.lines import Lines
+from stream_anon.formats.tables import read_parts
 
 PIECES = [b"a", b"b", b"1", b",", b",", b'"', b'"', b'""', b"\n", b"\n", b"\r\n", b"\r", b" ", b";", b"\t", b"\xff"]
 PIECES += ["é".encode(), b"\x00", b"=1"]

@@ -10,11 +10,11 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 
-from stream_anon.io.clients import client_of
-from stream_anon.io.kafka import KafkaTransport
-from stream_anon.io.kafka_batches import has_batches, send_all
-from stream_anon.io.kafka_topics import await_topics
-from stream_anon.io.transport import AbortableError, Outgoing, TransportError
+from stream_anon.kafka.clients import client_of
+from stream_anon.kafka.clients.kafka_python.batches import has_batches, send_all
+from stream_anon.kafka.clients.kafka_python.topics import await_topics
+from stream_anon.kafka.clients.kafka_python.transport import KafkaTransport
+from stream_anon.kafka.transport import AbortableError, Outgoing, TransportError
 
 
 class Topic:

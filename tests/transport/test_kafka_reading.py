@@ -9,7 +9,7 @@ import pytest
 from kafka import TopicPartition
 from kafka import errors as client_errors
 
-from stream_anon.io.kafka_reading import Reading
+from stream_anon.kafka.clients.kafka_python.reading import Reading
 
 TP = TopicPartition("in", 0)
 

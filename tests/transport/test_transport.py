@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from stream_anon.io import confluent, kafka
-from stream_anon.io.clients import client_of
-from stream_anon.io.kafka_topics import await_topics
-from stream_anon.io.memory import MemoryTransport
-from stream_anon.io.memory_log import MemoryBroker
-from stream_anon.io.transport import (
+from stream_anon.kafka.clients import client_of
+from stream_anon.kafka.clients.confluent import transport as confluent
+from stream_anon.kafka.clients.kafka_python import transport as kafka
+from stream_anon.kafka.clients.kafka_python.topics import await_topics
+from stream_anon.kafka.transport import (
     AbortableError,
     Committed,
     Outgoing,
@@ -20,6 +19,8 @@ from stream_anon.io.transport import (
     Transport,
     TransportError,
 )
+from stream_anon.testing.memory import MemoryTransport
+from stream_anon.testing.memory_log import MemoryBroker
 
 
 class Memory:

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fifo import parts
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewTopic
 from memory_world import Notes
 from test_build import POLICY
 
-from stream_anon.io.clients import client_of
-from stream_anon.io.kafka_topics import await_topics
-from stream_anon.io.transport import Transport
-from stream_anon.runtime.parts import Parts
-from stream_anon.runtime.settings import WorkerSettings
-from stream_anon.runtime.worker import Worker
+from stream_anon.kafka.clients import client_of
+from stream_anon.kafka.clients.kafka_python.topics import await_topics
+from stream_anon.kafka.transport import Transport
+from stream_anon.worker.groups import Core
+from stream_anon.worker.loop import Worker
+from stream_anon.worker.settings import WorkerSettings
 
 OPTIONS = {
     "session.timeout.ms": 6000,
@@ -53,7 +52,7 @@ class World:
 
     def worker(
         self,
-        core: Parts | None = None,
+        core: Core | None = None,
         change: Callable[[Transport], None] = lambda transport: None,
         options: dict[str, Any] | None = None,
         bootstrap: str = "",
@@ -70,7 +69,7 @@ class World:
         change(transport)
         self.transports.append(transport)
         changes = {"dead_letter": self.dead, "delay": None, **changes}
-        return Worker(transport, core or parts(), WorkerSettings(self.input, self.output, **changes), Notes())
+        return Worker(transport, core or core(), WorkerSettings(self.input, self.output, **changes), Notes())
 
     def produce(self, *values: bytes | None, partition: int = 0) -> None:
         for value in values:
@@ -128,7 +127,7 @@ class World:
     def announce_and_leave(self) -> None:
         """A worker announces a group and is gone before it publishes it."""
         worker = self.worker()
-        self.until(lambda: any(p.announced for p in worker.holdings.partitions.values()), worker)
+        self.until(lambda: any(p.announced for p in worker.state.partitions.values()), worker)
         self.leave()
 
     def deserted(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from stream_anon.runtime.parts import Parts
+from stream_anon.worker.groups import Core
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +148,8 @@ class Fifo:
         return taken
 
 
-def parts(k: int = 3, delay: float | None = None, salt: bytes = b"policy one", keep: int = 0) -> Parts:
-    return Parts(
+def core(k: int = 3, delay: float | None = None, salt: bytes = b"policy one", keep: int = 0) -> Core:
+    return Core(
         encode,
         lambda: Fifo(k, delay, salt, keep),
         lambda rows: Group(rows, salt),

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from fifo import parts
-
-from stream_anon.io.memory import MemoryTransport
-from stream_anon.io.memory_log import MemoryBroker
 from stream_anon.observe.observer import Observer
-from stream_anon.runtime.parts import Parts
-from stream_anon.runtime.settings import WorkerSettings
-from stream_anon.runtime.worker import Worker
+from stream_anon.testing.memory import MemoryTransport
+from stream_anon.testing.memory_log import MemoryBroker
+from stream_anon.worker.groups import Core
+from stream_anon.worker.loop import Worker
+from stream_anon.worker.settings import WorkerSettings
 
 
 class Notes(Observer):
@@ -57,10 +55,10 @@ class World:
     def clock(self) -> float:
         return self.now
 
-    def worker(self, name: str = "w", core: Parts | None = None, **changes: object) -> Worker:
+    def worker(self, name: str = "w", core: Core | None = None, **changes: object) -> Worker:
         settings = WorkerSettings("in", "out", **{"dead_letter": "dead", "delay": None, **changes})  # type: ignore[arg-type]
         transport = MemoryTransport(self.broker, name)
-        return Worker(transport, core or parts(), settings, Notes(), clock=self.clock)
+        return Worker(transport, core or core(), settings, Notes(), clock=self.clock)
 
     def go(self, worker: Worker, rounds: int = 6, seconds: float = 0.3) -> Notes:
         for _ in range(rounds):
@@ -90,7 +88,7 @@ def announce_and_leave(world: World) -> None:
     worker = world.worker()
     for _ in range(20):
         worker.step()
-        if any(p.announced for p in worker.holdings.partitions.values()):
+        if any(p.announced for p in worker.state.partitions.values()):
             break
         world.now += 0.3
     world.broker.leave("w")

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable
 from zlib import crc32
 
-from stream_anon.io.memory import MemoryTransport
-from stream_anon.io.memory_log import MemoryBroker
-from stream_anon.io.transport import TransportError
+from stream_anon.kafka.transport import TransportError
 from stream_anon.observe.observer import Observer
-from stream_anon.runtime.parts import Parts
-from stream_anon.runtime.settings import WorkerSettings
-from stream_anon.runtime.worker import Worker
+from stream_anon.testing.memory import MemoryTransport
+from stream_anon.testing.memory_log import MemoryBroker
+from stream_anon.worker.groups import Core
+from stream_anon.worker.loop import Worker
+from stream_anon.worker.settings import WorkerSettings
 
 
 class Killed(BaseException):
@@ -42,7 +42,7 @@ class Puppet:
         slot: str,
         settings: WorkerSettings,
         clock: Callable[[], float],
-        core: Parts,
+        core: Core,
     ) -> None:
         self.name, self.slot, self.observer = name, slot, Strict()
         writer = crc32(name.encode())

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from stream_anon.cli.prepare import prepare
-from stream_anon.io.memory import MemoryTransport
-from stream_anon.io.memory_log import MemoryBroker
 from stream_anon.observe.metrics import Metrics
-from stream_anon.runtime.build import parts_of, problems, settings_of
-from stream_anon.runtime.worker import Worker
+from stream_anon.testing.memory import MemoryTransport
+from stream_anon.testing.memory_log import MemoryBroker
+from stream_anon.worker.factory import core_of, problems, settings_of
+from stream_anon.worker.loop import Worker
 
 POLICY = """
 version: 1
@@ -62,7 +62,7 @@ def world(tmp_path: Path, partitions: int = 2, **changes: str) -> tuple[MemoryBr
     metrics = Metrics("trial", schema.fingerprint, 2.0, ["age"])
     now = [0.0]
     worker = Worker(
-        MemoryTransport(broker, "w"), parts_of(schema), settings_of(loaded.policy), metrics, clock=lambda: now[0]
+        MemoryTransport(broker, "w"), core_of(schema), settings_of(loaded.policy), metrics, clock=lambda: now[0]
     )
     return broker, worker, metrics, now
 

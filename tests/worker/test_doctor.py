@@ -8,9 +8,9 @@ import pytest
 from broker_world import World, each_client
 from kafka import KafkaProducer
 
-from stream_anon.io import kafka_doctor
-from stream_anon.io.clients import client_of
-from stream_anon.io.kafka_doctor import Doctor, Finding
+from stream_anon.kafka import doctor as kafka_doctor
+from stream_anon.kafka.clients import client_of
+from stream_anon.kafka.doctor import Doctor, Finding
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker_world import World, each_client, notes, rows
-from fifo import parts
+from fifo import core
 from kafka import KafkaProducer, TopicPartition
 
 
@@ -24,7 +24,7 @@ def test_markers_and_aborted_input_do_not_hold_the_offset_back(world: World) -> 
     writer.close()
     worker = world.worker()
     world.published(6, worker)
-    world.until(lambda: worker.holdings.partitions[0].ledger.low == 12, worker)
+    world.until(lambda: worker.state.partitions[0].ledger.low == 12, worker)
     assert not [record for record in world.read() if record["v"].startswith("009")]
 
 
@@ -72,9 +72,9 @@ def test_a_compacted_input_with_real_gaps(world: World) -> None:
     offsets = [offset for offset, _ in left]
     assert min(offsets) > 0, "the first record is gone"
     assert max(offsets) - min(offsets) >= len(offsets), "and others after it"
-    worker = world.worker(core=parts(k=len(left)))
+    worker = world.worker(core=core(k=len(left)))
     world.published(len(left), worker)
-    world.until(lambda: worker.holdings.partitions[0].ledger.low > max(offsets) + 1, worker)
+    world.until(lambda: worker.state.partitions[0].ledger.low > max(offsets) + 1, worker)
     assert sorted(record["v"] for record in world.read()) == sorted(value.decode() for _, value in left)
 
 

@@ -17,11 +17,11 @@ from hostile import GOOD, TEXTS, hostile
 from memory_world import Notes
 
 from stream_anon.cli.prepare import prepare
-from stream_anon.io.broker import free_port
-from stream_anon.io.memory import MemoryTransport
-from stream_anon.io.memory_log import MemoryBroker
-from stream_anon.runtime.build import parts_of, settings_of
-from stream_anon.runtime.worker import Worker
+from stream_anon.kafka.local_broker.broker import free_port
+from stream_anon.testing.memory import MemoryTransport
+from stream_anon.testing.memory_log import MemoryBroker
+from stream_anon.worker.factory import core_of, settings_of
+from stream_anon.worker.loop import Worker
 
 POLICY = """
 version: 1
@@ -113,24 +113,24 @@ def test_what_breaks_a_step_is_found_and_rejected(name: str, tmp_path: Path) -> 
     file = tmp_path / "policy.yaml"
     file.write_text(POLICY.format(bootstrap="localhost:1", name="t", more=""))
     loaded, schema = prepare(file)
-    parts, broken = parts_of(schema), {}
+    core, broken = core_of(schema), {}
 
     def encode(values, ref, arrived):  # type: ignore[no-untyped-def]
         if any(value is not None and b"BOOM" in value for value in values):
             broken["encode"] = True
             raise RecursionError
-        return parts.encode(values, ref, arrived)
+        return core.encode(values, ref, arrived)
 
     def write(groups):  # type: ignore[no-untyped-def]
         if any("BOOM" in str(group.rows.values) for group in groups):
             broken["write"] = True
             raise OverflowError
-        return parts.write(groups)
+        return core.write(groups)
 
     def writable(rows):  # type: ignore[no-untyped-def]
         return ["BOOM" not in str(row) for row in rows.values]
 
-    changed = replace(parts, **({"encode": encode} if name == "encode" else {"write": write, "writable": writable}))
+    changed = replace(core, **({"encode": encode} if name == "encode" else {"write": write, "writable": writable}))
     broker, now = MemoryBroker("t-in"), [0.0]
     for topic in ("t-out", "t-dead"):
         broker.create_topic(topic)
@@ -158,12 +158,12 @@ def test_every_hostile_value_is_tried_in_every_field(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(POLICY.format(bootstrap="localhost:1", name="t", more=""))
     loaded, schema = prepare(file)
-    parts = parts_of(schema)
+    core = core_of(schema)
     for text in TEXTS:
         broker, now = MemoryBroker("t-in"), [0.0]
         for topic in ("t-out", "t-dead"):
             broker.create_topic(topic)
-        worker = Worker(MemoryTransport(broker, "w"), parts, settings_of(loaded.policy), clock=lambda now=now: now[0])
+        worker = Worker(MemoryTransport(broker, "w"), core, settings_of(loaded.policy), clock=lambda now=now: now[0])
         sent = 0
         for field in ("person", "age", "zip", "when", "weight", "illness", "note"):
             values = {name: json.dumps(value) for name, value in GOOD.items()} | {field: text}
@@ -178,4 +178,4 @@ def test_every_hostile_value_is_tried_in_every_field(tmp_path: Path) -> None:
         out = [json.loads(entry.value or b"") for entry in broker.read("t-out")]
         assert {f"good{n}" for n in range(6)} <= {str(record["note"]) for record in out}, text[:40]
         assert len(out) + len(broker.read("t-dead")) <= sent + 6
-        assert worker.holdings.waiting == 0
+        assert worker.state.waiting == 0

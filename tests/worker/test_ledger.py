@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_anon.io.transport import Committed
-from stream_anon.runtime.codec import LIMIT, Codec, LedgerError, b85encode, digest_of, fits
-from stream_anon.runtime.ledger import Ledger, Place, contains, without
-from stream_anon.runtime.packing import Reader, Writer, unpack_members
+from stream_anon.kafka.transport import Committed
+from stream_anon.worker.ledger.codec import LIMIT, Codec, LedgerError, b85encode, digest_of, fits
+from stream_anon.worker.ledger.ledger import Ledger, Place, contains, without
+from stream_anon.worker.ledger.packing import Reader, Writer, unpack_members
 
 PLACE = Place("cluster", "topic", 3)
 CODEC = Codec.of(b"a secret")

@@ -13,7 +13,7 @@ from test_build import world
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.observe.logs import log_to
-from stream_anon.runtime.build import parts_of
+from stream_anon.worker.factory import core_of
 
 MARK = "PLANTED"
 GOOD = {"person": "p", "age": 30, "illness": "flu", "rid": 1}
@@ -72,11 +72,11 @@ def test_a_hundred_thousand_malformed_records_on_a_real_broker(bootstrap: str, n
             on.producer.send(on.input, value=value, key=MARK.encode(), headers=[("h", MARK.encode())], partition=i % 4)
         on.producer.flush()
         _, schema = prepare(policy_on(on, tmp_path))
-        worker = on.worker(parts_of(schema), delay=2.0)
+        worker = on.worker(core_of(schema), delay=2.0)
         dead = TopicPartition(on.dead, 0)
         reader = KafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed")
         on.until(lambda: reader.end_offsets([dead])[dead] > count, worker, timeout=200)  # and a marker
-        on.until(lambda: not worker.holdings.unpublished, worker)
+        on.until(lambda: not worker.state.unpublished, worker)
         reader.close()
         letters = on.records(on.dead, "read_uncommitted")
         assert on.records(level="read_uncommitted") == []

@@ -117,8 +117,8 @@ def test_waiting_until_the_metrics_were_read() -> None:
     server = StatusServer(CollectorRegistry(), lambda: True, lambda: True).start()
     try:
         assert not server.await_reading(0.01)
-        with ThreadPoolExecutor(1) as aside:
-            seen = aside.submit(server.await_reading, 30)
+        with ThreadPoolExecutor(1) as run_in_background:
+            seen = run_in_background.submit(server.await_reading, 30)
             while not seen.done():
                 assert get(server.port, "/livez")[0] == 200
                 get(server.port, "/metrics")

@@ -12,10 +12,10 @@ from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartitio
 from kafka.admin import NewTopic
 
 from stream_anon.errors import StreamAnonError
-from stream_anon.io.broker import LocalBroker
-from stream_anon.io.transport import Committed, OutcomeUnknownError, Transport
-from stream_anon.runtime.codec import Codec, LedgerError
-from stream_anon.runtime.ledger import Place
+from stream_anon.kafka.local_broker.broker import LocalBroker
+from stream_anon.kafka.transport import Committed, OutcomeUnknownError, Transport
+from stream_anon.worker.ledger.codec import Codec, LedgerError
+from stream_anon.worker.ledger.ledger import Place
 
 
 def test_eight_partitions_on_one_worker_and_dead_letters(world: World) -> None:
@@ -106,7 +106,7 @@ def test_a_commit_without_an_answer(world: World, lost: str) -> None:
 
     world.create()
     worker = world.worker(change=losing)
-    world.until(lambda: worker.holdings.partitions != {}, worker)
+    world.until(lambda: worker.state.partitions != {}, worker)
     world.produce(*rows(6))
     world.published(6, worker)
     assert ("transaction", "unknown") in notes(worker).seen
@@ -206,7 +206,7 @@ def test_a_worker_that_joins_late_takes_its_share(world: World) -> None:
         world.produce(*rows(4, 100 * partition), partition=partition)
     world.published(6, early)
     late = world.worker()
-    world.until(lambda: len(early.holdings.partitions) == len(late.holdings.partitions) == 1, early, late)
+    world.until(lambda: len(early.state.partitions) == len(late.state.partitions) == 1, early, late)
     for partition in range(2):
         world.produce(*rows(2, 100 * partition + 50), partition=partition)
     world.at_least(9, early, late)

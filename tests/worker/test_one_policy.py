@@ -15,23 +15,23 @@ from pathlib import Path
 import memory_world
 import pytest
 from broker_world import World, each_client, policy_on, rows
-from fifo import parts
+from fifo import core
 
-from stream_anon.io.memory import MemoryTransport
-from stream_anon.io.transport import GroupInUseError
-from stream_anon.runtime.codec import Codec
-from stream_anon.runtime.handover import HandoverError, hand_over
-from stream_anon.runtime.ledger import Place
-from stream_anon.runtime.parts import Parts
-from stream_anon.runtime.restore import OtherPolicyError
-from stream_anon.runtime.worker import Worker
+from stream_anon.kafka.transport import GroupInUseError
+from stream_anon.testing.memory import MemoryTransport
+from stream_anon.worker.groups import Core
+from stream_anon.worker.handover import HandoverError, hand_over
+from stream_anon.worker.ledger.codec import Codec
+from stream_anon.worker.ledger.ledger import Place
+from stream_anon.worker.loop import Worker
+from stream_anon.worker.restore import OtherPolicyError
 
-ONE, TWO = parts(), parts(salt=b"policy two")
+ONE, TWO = core(), core(salt=b"policy two")
 OLD = ONE.fingerprint.hex()
 
 
-def with_secret(core: Parts, secret: bytes) -> Parts:
-    return Parts(core.encode, core.engine, core.release, core.write, core.fingerprint, secret)
+def with_secret(core: Core, secret: bytes) -> Core:
+    return Core(core.encode, core.engine, core.release, core.write, core.fingerprint, secret)
 
 
 def step_until_refused(world: World, wrong: Worker, *others: Worker) -> None:
@@ -85,7 +85,7 @@ def test_a_member_with_another_policy_takes_no_partition(world: World) -> None:
     for partition in range(2):
         world.produce(*rows(3, 10 + 10 * partition), partition=partition)
     world.published(9, right)
-    assert wrong.holdings.partitions == {}
+    assert wrong.state.partitions == {}
 
 
 @each_client
@@ -109,8 +109,8 @@ def test_of_two_policies_that_begin_together_one_works(world: World) -> None:
     [wrong] = refused
     wrong._transport.close()
     world.published(6, second if wrong is first else first)
-    assert wrong.holdings.partitions == {}
-    assert wrong.holdings.formed == []
+    assert wrong.state.partitions == {}
+    assert wrong.state.formed == []
 
 
 @each_client

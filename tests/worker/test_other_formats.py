@@ -11,7 +11,7 @@ from pathlib import Path
 
 from broker_world import World, policy_on
 
-from stream_anon.io.broker import free_port
+from stream_anon.kafka.local_broker.broker import free_port
 
 PROGRAM = [sys.executable, "-m", "stream_anon", "run"]
 FRAMED = b"\x00\x00\x00\x00\x2a" + b"\x02Hidden7"

@@ -9,10 +9,10 @@ import pytest
 from broker_world import World, each_client
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourcePattern, ResourceType
 
-from stream_anon.io.broker import LocalBroker
-from stream_anon.io.clients import client_of
-from stream_anon.io.kafka_doctor import Doctor
-from stream_anon.io.transport import NotAllowedError
+from stream_anon.kafka.clients import client_of
+from stream_anon.kafka.doctor import Doctor
+from stream_anon.kafka.local_broker.broker import LocalBroker
+from stream_anon.kafka.transport import NotAllowedError
 
 RIGHTS = {
     # what, kind, name after the test's own, operations

@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 
 import pytest
-from fifo import parts
+from fifo import core
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -19,8 +19,8 @@ from hypothesis.stateful import (
 )
 from puppets import Puppet
 
-from stream_anon.io.memory_log import MemoryBroker
-from stream_anon.runtime.settings import WorkerSettings
+from stream_anon.testing.memory_log import MemoryBroker
+from stream_anon.worker.settings import WorkerSettings
 
 WORKERS, PARTITIONS, K, KEEP = 3, 4, 3, 4
 workers = st.integers(0, WORKERS - 1)
@@ -52,7 +52,7 @@ class Protocol(RuleBasedStateMachine):
         self.started += 1
         name = f"w{w}-{self.started}"
         self.puppets[w] = Puppet(
-            self.broker, name, f"slot{self.started}", self.settings, self.clock, parts(K, keep=KEEP)
+            self.broker, name, f"slot{self.started}", self.settings, self.clock, core(K, keep=KEEP)
         )
         self.broker.join(name)
 
@@ -171,7 +171,7 @@ class Protocol(RuleBasedStateMachine):
                 for _ in range(20):
                     last.advance()
                 self.now += 1.0
-                if self.produced - len(self._read(committed=True)) < K + KEEP and not last.worker.holdings.unpublished:
+                if self.produced - len(self._read(committed=True)) < K + KEEP and not last.worker.state.unpublished:
                     break
             self.nobody_failed()
             self.no_row_in_two_groups_for_any_reader()

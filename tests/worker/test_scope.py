@@ -11,11 +11,11 @@ import numpy as np
 from test_build import policy
 
 from stream_anon.cli.prepare import prepare
-from stream_anon.io.memory import MemoryTransport
-from stream_anon.io.memory_log import MemoryBroker
 from stream_anon.observe.observer import Floats, Observer
-from stream_anon.runtime.build import parts_of, settings_of
-from stream_anon.runtime.worker import Worker
+from stream_anon.testing.memory import MemoryTransport
+from stream_anon.testing.memory_log import MemoryBroker
+from stream_anon.worker.factory import core_of, settings_of
+from stream_anon.worker.loop import Worker
 
 
 class Loss(Observer):
@@ -36,7 +36,7 @@ def mean_loss(tmp_path: Path, partitions: int, apart: bool = False) -> float:
     broker.create_topic("dead")
     loss, now = Loss(), [0.0]
     settings = replace(settings_of(loaded.policy), apart=apart)
-    worker = Worker(MemoryTransport(broker, "w"), parts_of(schema), settings, loss, clock=lambda: now[0])
+    worker = Worker(MemoryTransport(broker, "w"), core_of(schema), settings, loss, clock=lambda: now[0])
     rng = np.random.default_rng(4)
     for number in range(4_000):
         record = {"person": f"p{number}", "age": int(rng.integers(0, 99)), "illness": "flu", "rid": number}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fifo import Fifo, Outcome, Rows, parts
+from fifo import Fifo, Outcome, Rows, core
 from memory_world import World, rows
 
 
@@ -16,21 +16,21 @@ def world() -> World:
 
 def test_rows_without_company_are_suppressed_at_the_deadline(world: World) -> None:
     world.produce(*rows(2))
-    notes = world.go(world.worker(core=parts(delay=1.0)), rounds=12)
+    notes = world.go(world.worker(core=core(delay=1.0)), rounds=12)
     assert ("suppressed", "deadline", 2) in notes.seen
     assert world.broker.committed[0].offset == 2
 
 
 def test_nothing_is_suppressed_before_the_partition_is_read_again(world: World) -> None:
     world.produce(*rows(5))
-    world.go(world.worker(core=parts(k=6)))
+    world.go(world.worker(core=core(k=6)))
     world.broker.leave("w")
     world.produce(b"last")
-    worker = world.worker("x", parts(k=6, delay=0.1), poll_records=1)
+    worker = world.worker("x", core(k=6, delay=0.1), poll_records=1)
     notes = world.go(worker, rounds=5, seconds=1.0)
     assert not [seen for seen in notes.seen if seen[0] == "suppressed"]
     world.go(worker, rounds=5, seconds=0.0)
-    assert not worker.holdings.formed or len(world.out()) == 6
+    assert not worker.state.formed or len(world.out()) == 6
 
 
 def test_a_slow_engine_takes_smaller_bites(world: World) -> None:
@@ -46,7 +46,7 @@ def test_a_slow_engine_takes_smaller_bites(world: World) -> None:
             return super().push(rows, now)
 
     world.produce(*rows(3_000))
-    worker = world.worker(core=replace(parts(), engine=lambda: Slow(3, None, b"policy one")), delay=3.2)
+    worker = world.worker(core=replace(core(), engine=lambda: Slow(3, None, b"policy one")), delay=3.2)
     world.go(worker, rounds=5, seconds=0.0)
     assert bites[0] > 1_000
     assert bites[1:] == [100] * (len(bites) - 1)
@@ -73,7 +73,7 @@ def test_a_stop_leaves_nothing_announced_and_suppresses_nothing(world: World) ->
 def test_a_stop_without_time_still_leaves_nothing_announced(world: World) -> None:
     world.produce(*rows(9))
     worker = world.worker(drain_seconds=0.0)
-    announced = worker.holdings.partitions
+    announced = worker.state.partitions
     while not any(partition.announced for partition in announced.values()):
         worker.step()
         world.now += 0.3

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fifo import Fifo, Group, Outcome, Rows, parts
+from fifo import Fifo, Group, Outcome, Rows, core
 from memory_world import Notes, World, announce_and_leave, notes_of, publish_and_leave, rows
 
 from stream_anon.errors import PrivacyViolation, StreamAnonError
-from stream_anon.runtime.codec import LIMIT
-from stream_anon.runtime.partition import PER_ROW
-from stream_anon.runtime.parts import Parts
-from stream_anon.runtime.worker import Worker
+from stream_anon.worker.groups import Core
+from stream_anon.worker.ledger.codec import LIMIT
+from stream_anon.worker.loop import Worker
+from stream_anon.worker.state.partition import PER_ROW
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_members_below_low_are_fetched_by_offset(world: World) -> None:
     worker = world.worker()
     for _ in range(20):
         worker.step()
-        if worker.holdings.partitions[0].announced:
+        if worker.state.partitions[0].announced:
             break
         world.now += 0.3
     assert world.broker.committed[0].offset == 3, "all members are below the committed offset"
@@ -117,8 +117,8 @@ def test_a_group_with_a_missing_member_is_withdrawn_whole(world: World) -> None:
 def test_other_bytes_under_the_same_fingerprint_are_withdrawn(world: World) -> None:
     world.produce(*rows(3))
     announce_and_leave(world)
-    one, two = parts(), parts(salt=b"policy two")
-    mixed = Parts(one.encode, one.engine, two.release, one.write, one.fingerprint, one.key)
+    one, two = core(), core(salt=b"policy two")
+    mixed = Core(one.encode, one.engine, two.release, one.write, one.fingerprint, one.key)
     notes = world.go(world.worker("x", mixed))
     assert ("withdrawn", "digest_differs", 1, 3) in notes.seen
     assert world.out(committed=False) == []
@@ -128,7 +128,7 @@ def test_gaps_do_not_hold_the_offset_back(world: World) -> None:
     world.produce(*rows(8))
     for gone in (0, 4, 6, 7):
         world.broker.topics["in"][0].entries[gone].gone = True
-    world.go(world.worker(core=parts(k=4)), rounds=12)
+    world.go(world.worker(core=core(k=4)), rounds=12)
     assert world.broker.committed[0].offset == 8
     assert len(world.out()) == 4
 
@@ -184,8 +184,8 @@ class Hoard(Fifo):
 
 def test_a_burst_that_would_overflow_the_ledger_pauses_and_drains(world: World) -> None:
     world.produce(*rows(60_000))
-    core = replace(parts(), engine=lambda: Hoard(5, 4.0, b"policy one"))
-    worker = world.worker(core=core, delay=5.0)
+    hoarding = replace(core(), engine=lambda: Hoard(5, 4.0, b"policy one"))
+    worker = world.worker(core=hoarding, delay=5.0)
     longest, paused = 0, False
     for _ in range(2_000):
         worker.step()
@@ -226,7 +226,7 @@ def test_a_group_stopped_at_the_gate_is_told_and_ends_the_worker() -> None:
             raise PrivacyViolation("a group of 1 row")
 
     world = World()
-    worker = world.worker(core=replace(parts(), engine=lambda: Careless(3, None, b"")))
+    worker = world.worker(core=replace(core(), engine=lambda: Careless(3, None, b"")))
     world.produce(*(json.dumps({"v": i}).encode() for i in range(3)))
     with pytest.raises(PrivacyViolation):
         worker.run()
@@ -243,7 +243,7 @@ def test_the_lag_of_a_paused_partition_is_asked_for() -> None:
             self.last = records
 
     world = World()
-    worker = world.worker(core=parts(k=99), most_waiting=5)
+    worker = world.worker(core=core(k=99), most_waiting=5)
     worker._observer = lags = Lags()
     world.produce(*rows(10))
     world.go(worker)
@@ -256,11 +256,11 @@ def test_the_lag_of_a_paused_partition_is_asked_for() -> None:
 def test_under_load_a_transaction_goes_on_while_more_is_read(world: World) -> None:
     world.produce(*rows(30))
     worker = world.worker(poll_records=3)
-    while len(worker.holdings.formed) < 3:
+    while len(worker.state.formed) < 3:
         worker.step()
         world.now += 0.3
-    assert worker._begun is not None
-    assert worker.holdings.partitions[0].position >= 9
+    assert worker._in_flight is not None
+    assert worker.state.partitions[0].position >= 9
     assert not world.out(False), "in memory nothing is sent before it is waited for"
     world.go(worker, rounds=40)
     assert len(world.out()) == 30
@@ -269,13 +269,13 @@ def test_under_load_a_transaction_goes_on_while_more_is_read(world: World) -> No
 def test_a_rebalance_waits_for_the_transaction_under_way(world: World) -> None:
     world.produce(*rows(30))
     worker = world.worker(poll_records=3)
-    while worker._begun is None:
+    while worker._in_flight is None:
         worker.step()
         world.now += 0.3
     world.broker.rebalance({"w": frozenset()})
     world.go(worker, rounds=2)
-    assert worker._begun is None
-    assert not worker.holdings.partitions
+    assert worker._in_flight is None
+    assert not worker.state.partitions
     world.broker.rebalance({"w": frozenset({0})})
     world.go(worker, rounds=40)
     assert len(world.out()) == 30
@@ -284,12 +284,12 @@ def test_a_rebalance_waits_for_the_transaction_under_way(world: World) -> None:
 
 def test_a_restored_partition_has_no_room_before_it_was_read_again(world: World) -> None:
     world.produce(*rows(3_000))
-    world.go(world.worker(core=parts(k=5_000)))
+    world.go(world.worker(core=core(k=5_000)))
     world.broker.leave("w")
-    worker = world.worker("x", core=parts(k=5_000), poll_records=100)
-    while not worker.holdings.partitions:
+    worker = world.worker("x", core=core(k=5_000), poll_records=100)
+    while not worker.state.partitions:
         worker.step()
-    partition = worker.holdings.partitions[0]
+    partition = worker.state.partitions[0]
     assert not partition.caught_up
     assert partition.text is not None
     assert partition.window >= len(partition.text.metadata)
@@ -297,8 +297,8 @@ def test_a_restored_partition_has_no_room_before_it_was_read_again(world: World)
 
 def done(worker: Worker, end: int) -> bool:
     """Whether every partition was read to its end, and what could be published was."""
-    partitions = worker.holdings.partitions.values()
-    return bool(partitions) and all(p.position == end for p in partitions) and not worker.holdings.unpublished
+    partitions = worker.state.partitions.values()
+    return bool(partitions) and all(p.position == end for p in partitions) and not worker.state.unpublished
 
 
 @pytest.mark.parametrize("keep", [0, 4_000], ids=["neighbours", "scattered"])
@@ -308,12 +308,12 @@ def test_a_poll_brings_no_more_than_the_ledgers_can_announce(partitions: int, ke
     world = World(partitions=partitions)
     for number in range(partitions):
         world.produce(*rows(6_000), partition=number)
-    worker, most = world.worker(core=parts(k=2, keep=keep)), 0
+    worker, most = world.worker(core=core(k=2, keep=keep)), 0
     while not done(worker, 6_000):
         world.go(worker, rounds=1)
-        most = max(most, worker.holdings.waiting)
+        most = max(most, worker.state.waiting)
         assert not worker._paused
-        held = 2 * len(worker.holdings.formed)
+        held = 2 * len(worker.state.formed)
         assert held * PER_ROW < 1.6 * partitions * LIMIT, "those of one transaction, and of the next"
     assert len(world.out()) >= partitions * 6_000 - keep - 1
     assert most > 1_000 * partitions, "but not much less, either"
@@ -322,14 +322,14 @@ def test_a_poll_brings_no_more_than_the_ledgers_can_announce(partitions: int, ke
 def test_what_is_read_again_comes_in_large_bites(world: World) -> None:
     """It stands in the ledger already: however full that is, nothing is added."""
     world.produce(*rows(20_000))
-    before = world.worker(core=parts(k=2, keep=6_000))
+    before = world.worker(core=core(k=2, keep=6_000))
     while not done(before, 20_000):
         world.go(before, rounds=1)
     world.broker.leave("w")
-    after, rounds = world.worker("x", core=parts(k=2, keep=6_000)), 0
-    while not after.holdings.partitions:
+    after, rounds = world.worker("x", core=core(k=2, keep=6_000)), 0
+    while not after.state.partitions:
         after.step()
-    [partition] = after.holdings.partitions.values()
+    [partition] = after.state.partitions.values()
     assert partition.target - partition.position > 10_000
     while not partition.caught_up:
         world.go(after, rounds=1)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from broker_world import World, policy_on
 
-from stream_anon.io.broker import free_port
+from stream_anon.kafka.local_broker.broker import free_port
 
 METRICS = {
     "records_consumed_total",

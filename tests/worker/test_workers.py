@@ -19,11 +19,11 @@ import pytest
 from broker_world import World, policy_on
 from test_worker_commands import PROGRAM
 
-from stream_anon.io.broker import free_port
+from stream_anon.kafka.local_broker.broker import free_port
 from stream_anon.observe.merged import Workers
 from stream_anon.observe.metrics import Metrics
 from stream_anon.observe.server import StatusServer
-from stream_anon.runtime.supervisor import Supervisor
+from stream_anon.worker.supervisor import Supervisor
 
 
 def until(condition: Callable[[], bool], timeout: float = 60.0) -> None:

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 from broker_world import World, each_client, notes, policy_on, rows
-from fifo import parts
+from fifo import core
 
 from stream_anon.cli.prepare import prepare
-from stream_anon.runtime.build import parts_of
+from stream_anon.worker.factory import core_of
 
 
 @each_client
@@ -21,7 +21,7 @@ def test_a_zombie_of_an_evicted_generation_changes_nothing(world: World) -> None
     world.create()
     world.produce(*rows(4))
     zombie = world.worker(options={"max.poll.interval.ms": 6000})
-    world.until(lambda: any(p.announced for p in zombie.holdings.partitions.values()), zombie)
+    world.until(lambda: any(p.announced for p in zombie.state.partitions.values()), zombie)
     world.deserted()
     successor = world.worker()
     world.published(3, successor)
@@ -39,8 +39,8 @@ def test_there_and_back_again(world: World) -> None:
     """All goes to another worker and comes back while the first stands still: its state is stale, and it knows."""
     world.create()
     world.produce(*rows(5))
-    first = world.worker(core=parts(k=6), options={"max.poll.interval.ms": 6000})
-    world.until(lambda: first.holdings.waiting == 5, first)
+    first = world.worker(core=core(k=6), options={"max.poll.interval.ms": 6000})
+    world.until(lambda: first.state.waiting == 5, first)
     first.transact()
     world.deserted()
     second = world.worker()
@@ -69,7 +69,7 @@ def test_a_zombie_stopped_inside_a_transaction_changes_nothing(world: World, tmp
         zombie.send_signal(signal.SIGSTOP)
         assert world.read() == []
         world.deserted()
-        successor = world.worker(parts_of(schema), delay=2.0)
+        successor = world.worker(core_of(schema), delay=2.0)
         world.published(12, successor)
         before = world.committed()
         zombie.send_signal(signal.SIGCONT)

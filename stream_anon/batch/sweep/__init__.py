@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.classes import empty_classes, settle
-from stream_anon.batch.dense import Dense, densify
-from stream_anon.batch.judge import Judge
-from stream_anon.batch.leftovers import members_of, place_leftovers
 from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.shared.classes import empty_classes, settle
+from stream_anon.batch.shared.dense import Dense, densify
+from stream_anon.batch.shared.judge import Judge
+from stream_anon.batch.shared.leftovers import members_of, place_leftovers
 from stream_anon.batch.sweep.improve import improve
 from stream_anon.batch.sweep.index import index_of
 from stream_anon.batch.sweep.lattice import Lattice, lattice_of
@@ -36,7 +36,7 @@ class Sweep:
     Rows that sit in a large enough class as they are stay exact, and only the rest is generalized, no more than it
     needs. The loss never decides about protection: every class is judged by its members.
 
-    >>> from stream_anon.batch.example import ages
+    >>> from stream_anon.testing.example import ages
     >>> rows, schema = ages([30, 30, 61, 30, 64, 90], k=3)
     >>> [index.tolist() for index in Sweep(SweepSettings())(rows, schema)]
     [[0, 1, 3], [2, 4, 5]]

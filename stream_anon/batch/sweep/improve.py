@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.batch.classes import Classes
-from stream_anon.batch.dense import Dense
-from stream_anon.batch.need import Need
+from stream_anon.batch.shared.classes import Classes
+from stream_anon.batch.shared.dense import Dense
+from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.batch.sweep.index import Index, reindex
 from stream_anon.batch.sweep.peel import peel
 from stream_anon.batch.sweep.recut import POOL, recut
@@ -15,7 +15,9 @@ from stream_anon.core.kernels import compiled
 
 
 @compiled
-def improve(dense: Dense, classes: Classes, index: Index, need: Need, near: int, monotone: bool) -> None:
+def improve(
+    dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, near: int, monotone: bool
+) -> None:
     """One round: peel, trade, recut. Where more rows can hurt, rows join no class unjudged: only recut is left."""
     n, width = dense.code.shape
     rows, spare = np.empty(2 * n, dtype=np.int64), np.empty(n, dtype=np.int64)

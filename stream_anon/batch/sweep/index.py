@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_anon.batch.classes import Classes
-from stream_anon.batch.dense import Dense, stretch
+from stream_anon.batch.shared.classes import Classes
+from stream_anon.batch.shared.dense import Dense, stretch
 from stream_anon.batch.sweep.lattice import Lattice
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.kernels import compiled, inner

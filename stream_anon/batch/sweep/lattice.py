@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_anon.batch.dense import Dense
-from stream_anon.batch.levels import cell_loss, geometric, is_number, levels_of
+from stream_anon.batch.shared.dense import Dense
+from stream_anon.batch.shared.levels import cell_loss, geometric, is_number, levels_of
 from stream_anon.core.hierarchy import Floats, Hierarchy, Ints
 from stream_anon.policy.batch_settings import SweepSettings
 

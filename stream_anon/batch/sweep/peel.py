@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stream_anon.batch.classes import Classes, clear, drop, put, tighten, unlink, widen
-from stream_anon.batch.counting import satisfied
-from stream_anon.batch.dense import Dense, box_price
-from stream_anon.batch.need import Need
+from stream_anon.batch.shared.classes import Classes, clear, drop, put, tighten, unlink, widen
+from stream_anon.batch.shared.counting import satisfied
+from stream_anon.batch.shared.dense import Dense, box_price
+from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.batch.sweep.index import HUGE, Index, nearest
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.kernels import inner
@@ -38,7 +38,15 @@ def rehouse(dense: Dense, classes: Classes, index: Index, c: int, leaving: Ints,
 
 @inner
 def peel(
-    dense: Dense, classes: Classes, index: Index, need: Need, c: int, leaving: Ints, rest: Ints, low: Ints, high: Ints
+    dense: Dense,
+    classes: Classes,
+    index: Index,
+    need: CompiledRequirements,
+    c: int,
+    leaving: Ints,
+    rest: Ints,
+    low: Ints,
+    high: Ints,
 ) -> None:
     """For each column and end: the rows at that end leave class c, if the rest can do without; at last all of them."""
     width = dense.code.shape[1]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.batch.classes import Classes, clear, drop, put, widen
-from stream_anon.batch.counting import satisfied
-from stream_anon.batch.dense import Dense, box_price, stretch
-from stream_anon.batch.need import Need
+from stream_anon.batch.shared.classes import Classes, clear, drop, put, widen
+from stream_anon.batch.shared.counting import satisfied
+from stream_anon.batch.shared.dense import Dense, box_price, stretch
+from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.batch.sweep.index import HUGE, REACH, Index, bucket_of
 from stream_anon.batch.sweep.peel import LITTLE
 from stream_anon.core.hierarchy import Floats, Ints
@@ -19,8 +19,8 @@ POOL = 4_096
 
 @compiled
 def best_cut(
-    dense: Dense, need: Need, rows: Ints, start: int, stop: int, sorted_rows: Ints, left_loss: Floats, low: Ints,
-    high: Ints,
+    dense: Dense, need: CompiledRequirements, rows: Ints, start: int, stop: int, sorted_rows: Ints, left_loss: Floats,
+    low: Ints, high: Ints,
 ) -> tuple[float, int, int]:  # fmt: skip
     """The cut of `rows[start:stop]` at one code of one column: loss of both sides, column, first code on the right."""
     count, best, column, code = stop - start, HUGE, -1, 0
@@ -91,7 +91,7 @@ def _pool(classes: Classes, c: int, rows: Ints, count: int) -> int:
 
 @compiled
 def recut(
-    dense: Dense, classes: Classes, index: Index, need: Need, c: int, distance: Floats, found: Ints,
+    dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, c: int, distance: Floats, found: Ints,
     rows: Ints, part: Ints, sorted_rows: Ints, left_loss: Floats, low: Ints, high: Ints, todo: Ints,
 ) -> bool:  # fmt: skip
     """Pool class c with each near class in turn; keep the first division that loses less."""
@@ -143,6 +143,6 @@ def recut(
 
 
 @inner
-def _valid(need: Need, rows: Ints, part: Ints, count: int, parts: int) -> bool:
+def _valid(need: CompiledRequirements, rows: Ints, part: Ints, count: int, parts: int) -> bool:
     """Two classes that stay one were never judged together: with shares, even a union has to be."""
     return parts > 1 or satisfied(need, rows, 0, count)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stream_anon.batch.classes import Classes, clear, put, tighten, unlink, widen
-from stream_anon.batch.counting import satisfied
-from stream_anon.batch.dense import Dense, box_price, stretch
-from stream_anon.batch.need import Need
+from stream_anon.batch.shared.classes import Classes, clear, put, tighten, unlink, widen
+from stream_anon.batch.shared.counting import satisfied
+from stream_anon.batch.shared.dense import Dense, box_price, stretch
+from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.batch.sweep.index import HUGE, REACH, Index, bucket_of, nearest
 from stream_anon.batch.sweep.peel import LITTLE
 from stream_anon.core.hierarchy import Ints
@@ -14,7 +14,7 @@ from stream_anon.core.kernels import inner
 
 @inner
 def _spare(
-    dense: Dense, classes: Classes, index: Index, need: Need, c: int, size: int,
+    dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, c: int, size: int,
     low: Ints, high: Ints, given: Ints, point: int, best: float,
 ) -> int:  # fmt: skip
     """The row of another, larger class that costs least in the box; by leaving it saves at least its class's loss.
@@ -53,7 +53,7 @@ def _spare(
 
 
 @inner
-def _givers_hold(classes: Classes, need: Need, rows: Ints, first: int, stop: int, given: Ints) -> bool:
+def _givers_hold(classes: Classes, need: CompiledRequirements, rows: Ints, first: int, stop: int, given: Ints) -> bool:
     """Whether what each giver keeps still satisfies the policy; room for its rows is after `stop`."""
     for a in range(first, stop):
         e = -1 - classes.group[rows[a]]
@@ -73,7 +73,7 @@ def _givers_hold(classes: Classes, need: Need, rows: Ints, first: int, stop: int
 
 @inner
 def trade(
-    dense: Dense, classes: Classes, index: Index, need: Need, c: int, q: int, extreme: int,
+    dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, c: int, q: int, extreme: int,
     rest: Ints, gone: Ints, given: Ints, low: Ints, high: Ints,
 ) -> bool:  # fmt: skip
     """The rows with that code in column q leave class c, and as many others as it needs come in; whether that paid.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.batch.counting import satisfied
-from stream_anon.batch.dense import Dense
-from stream_anon.batch.need import Need
+from stream_anon.batch.shared.counting import satisfied
+from stream_anon.batch.shared.dense import Dense
+from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.batch.sweep.lattice import Lattice
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.kernels import compiled, inner
@@ -31,7 +31,7 @@ def slot_of(name: int, mask: int) -> int:
 
 @compiled
 def candidates(
-    dense: Dense, lattice: Lattice, need: Need, vector: int, left: Ints, count: int,
+    dense: Dense, lattice: Lattice, need: CompiledRequirements, vector: int, left: Ints, count: int,
     slots: Ints, keys: Ints, stamps: Ints, sizes: Ints, numbers: Ints, rows: Ints, starts: Ints,
 ) -> int:  # fmt: skip
     """Sort the first `count` rows of `left` into classes; those large enough follow one another in `rows`.
@@ -79,7 +79,7 @@ def candidates(
 
 @compiled
 def walk(
-    dense: Dense, lattice: Lattice, need: Need, vector: int, stop: int, ask: bool,
+    dense: Dense, lattice: Lattice, need: CompiledRequirements, vector: int, stop: int, ask: bool,
     state: Ints, left: Ints, group: Ints, rows: Ints, starts: Ints, table: Ints,
 ) -> tuple[int, int]:  # fmt: skip
     """Walk the vectors from `vector` to `stop`, taking out every class that satisfies what is counted.

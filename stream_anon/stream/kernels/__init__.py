@@ -11,14 +11,14 @@ from stream_anon.core.hierarchy import Floats, Hierarchy, Ints
 from stream_anon.core.kernels import COMPILED, Prices
 from stream_anon.stream.kernels.boxes import (
     Columns,
-    Need,
+    Counted,
     box_price_compiled,
     union_prices_compiled,
     widened_prices_compiled,
 )
 from stream_anon.stream.kernels.growth import grow_compiled, grow_dense_compiled
 from stream_anon.stream.kernels.hardness import STEPS
-from stream_anon.stream.kernels.rounds import OLD, YOUNG, Due, Memory, Taste, rounds_compiled
+from stream_anon.stream.kernels.rounds import OLD, YOUNG, Due, JoinRule, Memory, rounds_compiled
 
 TRIES = 16
 """Candidates of which a dense cluster looks for the best: more of them gain little."""
@@ -26,7 +26,7 @@ TRIES = 16
 NEVER = Due(np.iinfo(np.int64).max, np.iinfo(np.int64).max, np.inf, -np.inf)
 """Nothing is due, whatever arrives."""
 
-__all__ = ["NEVER", "OLD", "YOUNG", "Columns", "Due", "Kernels", "Memory", "Need", "Taste"]
+__all__ = ["NEVER", "OLD", "YOUNG", "Columns", "Counted", "Due", "JoinRule", "Kernels", "Memory"]
 
 
 class Kernels:
@@ -65,7 +65,7 @@ class Kernels:
         return float(self.box_prices(low[None], high[None])[0])
 
     def grow(
-        self, columns: Columns, seed: Ints, candidates: Ints, bonus: Floats, need: Need, limit: float = np.inf
+        self, columns: Columns, seed: Ints, candidates: Ints, bonus: Floats, need: Counted, limit: float = np.inf
     ) -> tuple[Ints, float]:
         """Add candidates to the seed, each time the one of least CAILDistance minus its bonus, until the need is met.
 
@@ -77,7 +77,7 @@ class Kernels:
             return grow_compiled(self.prices, columns, seed, candidates, bonus, need, limit, log2)
         return self._grow(columns, seed, candidates, bonus, need, limit, log2)
 
-    def grow_dense(self, columns: Columns, seed: int, candidates: Ints, need: Need) -> tuple[Ints, float]:
+    def grow_dense(self, columns: Columns, seed: int, candidates: Ints, need: Counted) -> tuple[Ints, float]:
         """Like `grow` for large groups: first whatever lies in the box, then the way is opened to the densest part.
 
         Of the `TRIES` rows of least CAILDistance the one is taken for which the distance over the square root of the
@@ -89,7 +89,7 @@ class Kernels:
         return self._grow_dense(columns, seed, candidates, need, log2)
 
     def _grow_dense(
-        self, columns: Columns, seed: int, candidates: Ints, need: Need, log2: Floats
+        self, columns: Columns, seed: int, candidates: Ints, need: Counted, log2: Floats
     ) -> tuple[Ints, float]:
         rows, subjects = columns.qi[candidates], columns.subject[candidates]
         members = [seed]
@@ -140,7 +140,7 @@ class Kernels:
         seed: Ints,
         candidates: Ints,
         bonus: Floats,
-        need: Need,
+        need: Counted,
         limit: float,
         log2: Floats,
     ) -> tuple[Ints, float]:
@@ -177,7 +177,7 @@ class Kernels:
             low, high = np.minimum(low, columns.qi[slot]), np.maximum(high, columns.qi[slot])
 
     def arrive(
-        self, columns: Columns, queue: Ints, first: int, memory: Memory, hardness: Floats, need: Need, limit: float
+        self, columns: Columns, queue: Ints, first: int, memory: Memory, hardness: Floats, need: Counted, limit: float
     ) -> tuple[int, Ints]:
         """Let the rows `queue[first:]` arrive one by one behind `queue[:first]`, until one of them finds a cluster.
 
@@ -187,7 +187,7 @@ class Kernels:
         """
         if self._compiled:
             alone = memory._replace(losses=np.zeros(1), released=0)
-            taste, log2 = Taste(limit, 0.0, 0.0), self._logarithms(len(queue) + 1)
+            taste, log2 = JoinRule(limit, 0.0, 0.0), self._logarithms(len(queue) + 1)
             taken, members, _, _ = rounds_compiled(
                 self.prices, columns, queue, first, -1, NEVER, alone, hardness, need, taste, True, log2
             )
@@ -208,7 +208,7 @@ class Kernels:
                     return n + 1 - first, members
         return len(queue) - first, np.empty(0, dtype=np.int64)
 
-    def rush(
+    def arrive_batch(
         self,
         columns: Columns,
         queue: Ints,
@@ -217,8 +217,8 @@ class Kernels:
         due: Due,
         memory: Memory,
         hardness: Floats,
-        need: Need,
-        taste: Taste,
+        need: Counted,
+        taste: JoinRule,
     ) -> tuple[int, Ints, Ints, int] | None:
         """Whole rounds at once, if compiled: `arrive`, and the completion of every row that is due or becomes so.
 

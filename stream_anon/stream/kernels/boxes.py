@@ -36,7 +36,7 @@ class Columns(NamedTuple):
     arrived: Floats
 
 
-class Need(NamedTuple):
+class Counted(NamedTuple):
     """What a kernel can check by itself: k different people, and per sensitive column so many different values."""
 
     k: int

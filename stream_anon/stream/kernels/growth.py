@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import Prices, compiled, inner
-from stream_anon.stream.kernels.boxes import Columns, Need, add_columns, gather, union, unions, widen_column
+from stream_anon.stream.kernels.boxes import Columns, Counted, add_columns, gather, union, unions, widen_column
 
 Flags = npt.NDArray[np.bool_]
 
@@ -126,7 +126,7 @@ def grow_here(
     candidates: Ints,
     left: int,
     bonus: Floats,
-    need: Need,
+    need: Counted,
     limit: float,
     log2: Floats,
     room: Scratch,
@@ -208,7 +208,7 @@ def grow_compiled(
     seed: Ints,
     candidates: Ints,
     bonus: Floats,
-    need: Need,
+    need: Counted,
     limit: float,
     log2: Floats,
 ) -> tuple[Ints, float]:
@@ -237,7 +237,7 @@ def inside(qi: Ints, slot: int, low: Ints, high: Ints, other: int) -> bool:
 
 @compiled
 def grow_dense_compiled(
-    prices: Prices, columns: Columns, seed: int, candidates: Ints, need: Need, tries: int, log2: Floats
+    prices: Prices, columns: Columns, seed: int, candidates: Ints, need: Counted, tries: int, log2: Floats
 ) -> tuple[Ints, float]:
     """See `Kernels.grow_dense`."""
     facts, values, weight, _ = prices

@@ -8,7 +8,7 @@ import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import Prices, compiled, inner
-from stream_anon.stream.kernels.boxes import Columns, Need
+from stream_anon.stream.kernels.boxes import Columns, Counted
 from stream_anon.stream.kernels.growth import Flags, grow_here, scratch
 from stream_anon.stream.kernels.hardness import STEPS, hardness_of
 from stream_anon.stream.kernels.near import alike, key_of, near_rows, rekey
@@ -17,8 +17,8 @@ YOUNG, OLD = 0.75, 1.25
 """How much a row's hardness counts when it has just come and when it is due itself: what is due soon is more urgent."""
 
 
-class Taste(NamedTuple):
-    """What makes a cluster good enough, and company welcome: see `TransientClusters`. A negative threshold adapts."""
+class JoinRule(NamedTuple):
+    """What makes a cluster good enough, and company welcome: see `Cail`. A negative threshold adapts."""
 
     threshold: float
     patience: float
@@ -45,7 +45,7 @@ class Memory(NamedTuple):
 
 @inner
 def limit_of(threshold: float, patience: float, losses: Floats, released: int) -> float:
-    """Within what distance clusters form: see `TransientClusters`. Losses are added in the order of their ring."""
+    """Within what distance clusters form: see `Cail`. Losses are added in the order of their ring."""
     if threshold >= 0.0 or released == 0:
         return threshold
     known = min(released, len(losses))
@@ -66,7 +66,7 @@ def is_due(columns: Columns, slot: int, latest: int, due: Due) -> bool:
 def welcome(
     columns: Columns, waiting: Ints, length: int, latest: int, hardness: Floats, opportunity: float, bonus: Floats
 ) -> None:
-    """What speaks for each row that waits behind the first as its company: see `TransientClusters`."""
+    """What speaks for each row that waits behind the first as its company: see `Cail`."""
     serial = columns.serial
     span = max(latest - serial[waiting[0]], 1)
     for i in range(1, length):
@@ -99,8 +99,8 @@ def rounds_compiled(
     due: Due,
     memory: Memory,
     hardness: Floats,
-    need: Need,
-    taste: Taste,
+    need: Counted,
+    taste: JoinRule,
     one: bool,
     log2: Floats,
 ) -> tuple[int, Ints, Ints, int]:

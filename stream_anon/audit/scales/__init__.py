@@ -1,0 +1,1 @@
+"""What published labels mean, per kind of hierarchy, by the arithmetic of the auditor alone."""

@@ -1,0 +1,1 @@
+"""What several batch algorithms share: classes, cuts, counting and the compiled form of requirements."""

@@ -1,0 +1,113 @@
+"""Judges groups by counting, compiled: the same verdicts as the privacy models', some hundred times as fast."""
+
+from __future__ import annotations
+
+import math
+
+from stream_anon.batch.shared.need import EQUAL, RECURSIVE, SHARES, CompiledRequirements
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.kernels import compiled, inner
+from stream_anon.core.privacy.base import SLACK
+
+
+@inner
+def satisfied(need: CompiledRequirements, rows: Ints, start: int, stop: int) -> bool:
+    """Whether `rows[start:stop]` together have all that is counted."""
+    if stop - start < need.rows:
+        return False
+    many = len(need.person) > 0
+    if not many and len(need.kind) == 0:
+        return True
+    need.stamp[0] += 1
+    stamp = need.stamp[0]
+    people = stop - start
+    if many:
+        people = 0
+        for r in range(start, stop):
+            who = need.person[rows[r]]
+            if need.seen[who] != stamp:
+                need.seen[who] = stamp
+                people += 1
+        if people < need.k:
+            return False
+    for m in range(len(need.kind)):
+        different, wanted, total = 0, need.least[m], 0
+        for r in range(start, stop):
+            if many:
+                pair = need.pair[m, rows[r]]
+                if need.seen[pair] == stamp:
+                    continue
+                need.seen[pair] = stamp
+            value = need.value[m, rows[r]]
+            if need.seen[value] != stamp:
+                need.seen[value] = stamp
+                need.tally[value] = 0
+                different += 1
+                wanted = max(wanted, need.demand[value])
+            need.tally[value] += 1
+            total += 1
+        if different < wanted or not _fits(need, m, rows, start, stop, stamp, people, total):
+            return False
+    return True
+
+
+@inner
+def _fits(
+    need: CompiledRequirements, m: int, rows: Ints, start: int, stop: int, stamp: int, people: int, total: int
+) -> bool:
+    """Whether the counts of requirement m, all taken, are within its bounds. Each value's mark is spent on the way."""
+    kind, largest, distance, entropy = need.kind[m], 0, 0.0, 0.0
+    for r in range(start, stop):
+        value = need.value[m, rows[r]]
+        if need.seen[value] != stamp:
+            continue
+        need.seen[value] = -stamp
+        count = need.tally[value]
+        if kind == SHARES:
+            if count > need.share[value] * people + SLACK * people:
+                return False
+        elif kind == EQUAL:
+            if need.share[value] < 0.0:
+                return False
+            distance += max(count / total - need.share[value], 0.0)
+        elif kind == RECURSIVE:
+            largest = max(largest, count)
+        else:
+            entropy -= count / total * math.log(count / total)
+    if kind == SHARES:
+        return True
+    if kind == EQUAL:
+        return bool(distance <= need.limit[m] + SLACK)
+    if kind == RECURSIVE:
+        return bool(largest - need.limit[m] * _tail(need, m, rows, start, stop, stamp, total) < -SLACK)
+    return entropy >= math.log(need.least[m]) - SLACK
+
+
+@inner
+def _tail(need: CompiledRequirements, m: int, rows: Ints, start: int, stop: int, stamp: int, total: int) -> int:
+    """People with the l-th most frequent value or a rarer one: all but those with the l - 1 most frequent ones."""
+    for _ in range(need.least[m] - 1):
+        most = -1
+        for r in range(start, stop):
+            value = need.value[m, rows[r]]
+            if need.seen[value] == -stamp and (most < 0 or need.tally[value] > need.tally[most]):
+                most = value
+        if most >= 0:
+            need.seen[most] = 0
+            total -= need.tally[most]
+    return total
+
+
+@compiled
+def satisfied_by(need: CompiledRequirements, index: Ints) -> bool:
+    """Whether these rows have all that is counted."""
+    return satisfied(need, index, 0, len(index))
+
+
+@compiled
+def all_satisfied(need: CompiledRequirements, order: Ints, starts: Ints) -> bool:
+    """Whether each of the consecutive stretches of `order` has all that is counted."""
+    for c in range(len(starts) - 1):  # noqa: SIM110 - compiled, a loop is faster than a generator
+        if not satisfied(need, order, starts[c], starts[c + 1]):
+            return False
+    return True

@@ -1,0 +1,160 @@
+"""Median cuts of stretches of rows, compiled: which column, at which value, and the rows put on their sides."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stream_anon.batch.shared.counting import satisfied
+from stream_anon.batch.shared.dense import Dense, stretch
+from stream_anon.batch.shared.need import CompiledRequirements
+from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.kernels import LINEAR, compiled, inner
+
+KIND = 0
+NO_CUT = -1
+
+
+@compiled
+def rank(dense: Dense, rows: Ints, start: int, stop: int, order: Ints, extent: Floats) -> None:
+    """Sort the columns in `order` by what they cost over these rows, dearest first, ties as they stand.
+
+    A column in which all rows agree costs nothing and comes last.
+    """
+    for place in range(len(order)):
+        q = order[place]
+        low = high = dense.code[rows[start], q]
+        for r in range(start + 1, stop):
+            code = dense.code[rows[r], q]
+            low, high = min(low, code), max(high, code)
+        extent[q] = stretch(dense, q, low, high)
+    for place in range(1, len(order)):
+        q, back = order[place], place
+        while back > 0 and extent[order[back - 1]] < extent[q]:
+            order[back] = order[back - 1]
+            back -= 1
+        order[back] = q
+
+
+@inner
+def _nested(dense: Dense, q: int, low: int, high: int) -> bool:
+    """Whether column q is a tree of cells, in which every cell's price is known, rather than a line of numbers."""
+    return bool(dense.facts[q, KIND] != LINEAR and stretch(dense, q, low, high) > 0)
+
+
+@compiled
+def cut(dense: Dense, rows: Ints, start: int, stop: int, q: int, relaxed: bool, by_tree: bool, spare: Ints) -> int:
+    """Put the rows on their sides of the cut of column q; the place where the right side starts, `NO_CUT` if none.
+
+    The left side has the values up to the lower median; if that is all of them, those below it. By tree, the border is
+    one between children of the common ancestor, the one nearest to the median.
+    """
+    low = high = dense.code[rows[start], q]
+    for r in range(start + 1, stop):
+        code = dense.code[rows[r], q]
+        low, high = min(low, code), max(high, code)
+    if low == high:
+        return NO_CUT
+    size = stop - start
+    tally = np.zeros(high - low + 2, dtype=np.int64)
+    for r in range(start, stop):
+        tally[dense.code[rows[r], q] - low + 1] += 1
+    for code in range(1, len(tally)):
+        tally[code] += tally[code - 1]
+    if relaxed:
+        half = size // 2
+        for r in range(start, stop):
+            spare[r] = rows[r]
+        for r in range(start, stop):  # a stable counting sort
+            code = dense.code[spare[r], q] - low
+            rows[start + tally[code]] = spare[r]
+            tally[code] += 1
+        return start + half if size >= 2 else NO_CUT
+    border = 1  # the left side has the codes below low + border
+    while 2 * tally[border] < size:
+        border += 1
+    if tally[border] == size:
+        while tally[border] == size:
+            border -= 1
+    if by_tree and _nested(dense, q, low, high):
+        border = _nearest_border(dense, q, low, high, tally, size, border)
+    left, right = start, start
+    for r in range(start, stop):
+        if dense.code[rows[r], q] - low < border:
+            rows[left] = rows[r]
+            left += 1
+        else:
+            spare[right] = rows[r]
+            right += 1
+    for r in range(start, right):
+        rows[left + r - start] = spare[r]
+    return left
+
+
+@inner
+def _nearest_border(dense: Dense, q: int, low: int, high: int, tally: Ints, size: int, otherwise: int) -> int:
+    """The border between children of the common ancestor that divides the rows most evenly."""
+    whole, best, least = stretch(dense, q, low, high), otherwise, size + 1
+    before = low
+    for code in range(low + 1, high + 1):
+        if tally[code - low + 1] == tally[code - low]:
+            continue  # nobody has it
+        uneven = abs(2 * tally[code - low] - size)
+        if uneven < least and stretch(dense, q, before, code) >= whole:
+            best, least = code - low, uneven
+        before = code
+    return best
+
+
+@compiled
+def divide(
+    dense: Dense,
+    need: CompiledRequirements,
+    rows: Ints,
+    todo: Ints,
+    stack: Ints,
+    done: Ints,
+    order: Ints,
+    widest: bool,
+    relaxed: bool,
+    by_tree: bool,
+    limit: int,
+) -> tuple[int, int]:
+    """Cut the stretches on the stack until none can be cut, or `limit` of them were looked at.
+
+    `stack[:todo]` holds (start, stop) pairs; `done[0]` counts the finished groups, whose starts follow. Returns what
+    is left on the stack, and the number of rows finished.
+    """
+    spare = np.empty(len(rows), dtype=np.int64)
+    extent = np.zeros(dense.code.shape[1])
+    wanted = order.copy()
+    kept = np.empty(len(rows), dtype=np.int64)
+    left, finished = todo[0], 0
+    while left > 0 and limit > 0:
+        limit -= 1
+        left -= 1
+        start, stop = stack[left, 0], stack[left, 1]
+        border = NO_CUT
+        if stop - start >= 2 * need.rows:
+            if widest:
+                wanted[:] = order
+                rank(dense, rows, start, stop, wanted, extent)
+            for place in range(len(wanted)):
+                for r in range(start, stop):
+                    kept[r] = rows[r]
+                border = cut(dense, rows, start, stop, wanted[place], relaxed, by_tree, spare)
+                if border != NO_CUT:
+                    if satisfied(need, rows, start, border) and satisfied(need, rows, border, stop):
+                        break
+                    border = NO_CUT
+                    for r in range(start, stop):
+                        rows[r] = kept[r]
+        if border == NO_CUT:
+            done[0] += 1
+            done[done[0]] = start
+            finished += stop - start
+        else:
+            stack[left, 0], stack[left, 1] = border, stop
+            stack[left + 1, 0], stack[left + 1, 1] = start, border
+            left += 2
+    todo[0] = left
+    return left, finished

@@ -1,0 +1,43 @@
+"""Says whether rows may be published together, as often as a search asks: by counting where that is enough."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from stream_anon.batch.shared.counting import all_satisfied, satisfied_by
+from stream_anon.batch.shared.need import need_of
+from stream_anon.core.batch import Batch
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.privacy import DistinctL, KAnonymity
+from stream_anon.core.schema import Schema
+
+
+class Judge:
+    """The requirements of one schema over one table.
+
+    `counted` tells that compiled loops can decide alone; `monotone` that a group which satisfies the policy still does
+    when rows join it. The gate asks again, independently, whatever was answered here.
+    """
+
+    def __init__(self, rows: Batch, schema: Schema) -> None:
+        self._rows = rows
+        self._requirements = schema.requirements
+        self.need, asked = need_of(rows, schema.requirements.models)
+        self.counted = not asked
+        self.monotone = all(isinstance(model, KAnonymity | DistinctL) for model in schema.requirements.models)
+
+    def holds(self, index: Ints) -> bool:
+        """Whether these rows may be published together."""
+        if not satisfied_by(self.need, np.asarray(index, dtype=np.int64)):
+            return False
+        return self.counted or self._requirements.holds(self._rows.take(index))
+
+    def all_hold(self, order: Ints, starts: Ints) -> bool:
+        """Whether each of the consecutive stretches of `order`, from one start to the next, may be published."""
+        if not all_satisfied(self.need, order, starts):
+            return False
+        return self.counted or all(
+            self._requirements.holds(self._rows.take(order[a:b])) for a, b in pairwise(starts.tolist())
+        )

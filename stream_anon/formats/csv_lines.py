@@ -1,0 +1,31 @@
+"""Records from lines of CSV as they come in on a descriptor."""
+
+from __future__ import annotations
+
+from stream_anon.core.decode import LineCount, Payload
+from stream_anon.formats.csv_records import CsvRecords
+from stream_anon.formats.lines import Lines
+
+
+class CsvLines:
+    """Reads as `Lines` does; a record is the mapping of its cells and has the number of its first line."""
+
+    def __init__(self, lines: Lines, name: str = "the input") -> None:
+        self._lines = lines
+        self._records = CsvRecords(name, lines.limit)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing follows."""
+        return self._lines.ended
+
+    @property
+    def count(self) -> LineCount:
+        """Where the lines read so far went."""
+        self._records.count.read = self._lines.count.read
+        return self._records.count
+
+    def read(self, timeout: float | None) -> list[tuple[int, Payload]]:
+        """Return what has arrived by now, or within `timeout` seconds if nothing has."""
+        lines = self._lines.read(timeout)
+        return self._records.feed(lines, self._lines.ended)

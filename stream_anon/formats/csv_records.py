@@ -1,0 +1,141 @@
+"""CSV records from physical lines, for files and pipes alike: each line ends up in one record or is rejected.
+
+A record has as many cells as the header; one with more or fewer is rejected, so that no value slips into another
+column. Quoting is strict. A record that never closes its quote is cut off after `MOST_LINES` lines: its first line is
+rejected, and reading goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+
+from stream_anon.core.decode import LineCount, Payload, Reject
+from stream_anon.errors import StreamAnonError
+from stream_anon.formats.lines import LINE_LIMIT
+
+MOST_LINES = 100
+"""Lines of one record: enough for an address or a note, few enough that an open quote does not swallow a table."""
+
+_Line = tuple[int, str | Reject]
+
+
+class _Cut(Exception):
+    """The record that is being read cannot go on with the next line."""
+
+
+class _Source:
+    """Hands lines to the parser and knows at which of them the present record began."""
+
+    def __init__(self, lines: Sequence[_Line], at: int, limit: int) -> None:
+        self._lines = lines
+        self._limit = limit
+        self.start = self.next = at
+        self.dry = False
+
+    def __iter__(self) -> Iterator[str]:
+        lines, size = self._lines, 0
+        while self.next < len(lines):
+            text = lines[self.next][1]
+            if isinstance(text, Reject):
+                raise _Cut
+            if self.next == self.start:
+                size = 0
+            elif self.next - self.start >= MOST_LINES or size > self._limit:
+                raise _Cut
+            size += len(text)
+            self.next += 1
+            yield text
+        self.dry = True
+
+
+class CsvRecords:
+    """Turns numbered lines into numbered records; a record has the number of its first line.
+
+    The first record names the columns. `count` tells where the lines went; its `read` is left to whoever reads them.
+    """
+
+    def __init__(self, name: str, limit: int = LINE_LIMIT) -> None:
+        self.count = LineCount()
+        self._name = name
+        self._limit = limit
+        self._columns: list[str] = []
+        self._delimiter = ","
+        self._open: list[_Line] = []  # lines of a record whose quotes are not closed yet
+
+    def feed(self, lines: Sequence[tuple[int, Payload]], ended: bool) -> list[tuple[int, Payload]]:
+        """Return the records that are complete with these lines, with all that is left if nothing follows."""
+        waiting = [*self._open, *((number, _text(line)) for number, line in lines)]
+        records: list[tuple[int, Payload]] = []
+        at = 0
+        while at < len(waiting):
+            if not self._columns:
+                self._delimiter = _delimiter(waiting[at][1])
+            source = _Source(waiting, at, self._limit)
+            at = self._read(source, waiting, ended, records)
+            if source.dry:
+                break
+        self._open = waiting[at:]
+        return records
+
+    def _read(self, source: _Source, lines: Sequence[_Line], ended: bool, records: list[tuple[int, Payload]]) -> int:
+        """Read records until something is wrong with one; return the line to go on with."""
+        parser = csv.reader(iter(source), delimiter=self._delimiter, strict=True)
+        while True:
+            start = source.start = source.next
+            try:
+                cells = next(parser)
+            except StopIteration:
+                return source.next
+            except (csv.Error, _Cut):
+                if source.dry and not ended:
+                    return start
+                source.dry = False
+                if not self._columns:
+                    raise self._no_header() from None
+                number, text = lines[start]
+                records.append((number, text if isinstance(text, Reject) else Reject.NOT_CSV))
+                return start + 1
+            if self._is_blank(cells):
+                self.count.blank += source.next - start
+                if not self._columns:  # what separates the cells is seen in the line that names them
+                    return source.next
+            elif not self._columns:
+                self._name_columns(cells)
+                self.count.header += source.next - start
+                return source.next
+            else:
+                self.count.continued += source.next - start - 1
+                right = len(cells) == len(self._columns)
+                row: Payload = dict(zip(self._columns, cells, strict=True)) if right else Reject.CELL_COUNT
+                records.append((lines[start][0], row))
+
+    def _is_blank(self, cells: Sequence[str]) -> bool:
+        return not cells or (len(cells) == 1 != len(self._columns) and not cells[0].strip())
+
+    def _name_columns(self, cells: Sequence[str]) -> None:
+        names = [cell.strip() for cell in cells]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                first = names.index(name) + 1
+                raise StreamAnonError(f"{self._name}: columns {first} and {place + 1} have the same name: rename one")
+        self._columns = names
+
+    def _no_header(self) -> StreamAnonError:
+        return StreamAnonError(
+            f"{self._name}: the first line must name the columns, and it is not CSV in UTF-8: "
+            "save the table as CSV (UTF-8) with a line of names"
+        )
+
+
+def _text(line: Payload) -> str | Reject:
+    if isinstance(line, bytes):
+        try:
+            return line.decode("utf-8") + "\n"
+        except UnicodeDecodeError:
+            return Reject.NOT_UTF8
+    return line if isinstance(line, Reject) else Reject.NOT_CSV
+
+
+def _delimiter(header: str | Reject) -> str:
+    return "," if isinstance(header, Reject) else max(",;\t", key=header.count)

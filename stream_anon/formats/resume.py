@@ -1,0 +1,68 @@
+"""A file that is written again from its beginning and goes on where it ended: what is there must be what comes."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from typing_extensions import Buffer
+
+from stream_anon.formats.tables import TableError
+from stream_anon.formats.writers import refuse_to_overwrite
+
+PARTIAL = ".partial"
+
+
+class Resumed(io.RawIOBase):
+    """Compares what is written with what is there already, byte by byte, and writes only what follows.
+
+    Whatever wrote the file before, an interrupted run of the same command included, wrote a beginning of what comes
+    now, or the run ends. So no record is written twice and none differently, without any note of how far it came.
+    """
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file = file
+        self._path = path
+        self.left = os.fstat(file.fileno()).st_size
+        """Bytes that are there and were not compared yet."""
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, data: Buffer, /) -> int:
+        """Compare, then write the rest."""
+        new = memoryview(data).cast("B")
+        old = self._file.read(min(len(new), self.left))
+        if new[: len(old)] != old:
+            raise TableError(
+                f"{self._path}: was written from other data, another policy or another version; "
+                "remove it to start again, and withdraw what was taken from it"
+            )
+        self.left -= len(old)
+        self._file.write(new[len(old) :])
+        return len(new)
+
+
+@contextmanager
+def resumed_file(path: Path) -> Iterator[Resumed]:
+    """A file that grows as `PATH.partial` and takes its name at the end; an earlier, interrupted one is continued."""
+    refuse_to_overwrite(path)
+    partial = path.with_name(path.name + PARTIAL)
+    try:
+        partial.touch()
+        with partial.open("r+b") as file:
+            resumed = Resumed(file, partial)
+            yield resumed
+            if resumed.left:
+                raise TableError(f"{partial}: holds more than this run wrote; remove it to start again")
+            file.flush()
+            os.fsync(file.fileno())
+        refuse_to_overwrite(path)
+        partial.replace(path)
+    except OSError as error:
+        raise TableError(f"{path}: cannot be written: {error.strerror}") from None

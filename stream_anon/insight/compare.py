@@ -1,0 +1,106 @@
+"""The same rows under many settings: every k, bound and algorithm once, each with a policy of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import SecretStr, TypeAdapter
+
+from stream_anon.batch import ALGORITHMS
+from stream_anon.batch.support import check
+from stream_anon.core.batch import Batch
+from stream_anon.core.schema import Schema
+from stream_anon.errors import StreamAnonError, nearest
+from stream_anon.local.trial import Progress, Trial, try_batch, try_stream
+from stream_anon.policy import LoadedPolicy
+from stream_anon.policy.privacy import AlphaK, KAnonymity
+from stream_anon.policy.settings import AlgorithmSettings, MaxDelay
+
+STREAM = ("cail", "fads", "castle")
+_SETTINGS: TypeAdapter[AlgorithmSettings] = TypeAdapter(AlgorithmSettings)
+
+
+class UnknownAlgorithm(StreamAnonError):
+    """A name that no algorithm has."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One run: an algorithm, k, and the bound, which a batch algorithm has none of."""
+
+    algorithm: str
+    k: int
+    bound: MaxDelay | None
+
+
+def settings_of(algorithms: Sequence[str], ks: Sequence[int], bounds: Sequence[MaxDelay]) -> list[Setting]:
+    """All combinations, in the order of a table: by k, then by algorithm, then by bound."""
+    for name in algorithms:
+        if name not in STREAM and name not in ALGORITHMS:
+            known = [*STREAM, *ALGORITHMS]
+            raise UnknownAlgorithm(f'"{name}" is no algorithm: {nearest(name, known)} (all: {", ".join(known)})')
+    return [
+        Setting(name, k, bound) for k in ks for name in algorithms for bound in (bounds if name in STREAM else (None,))
+    ]
+
+
+class Comparison:
+    """Rows, encoded once, and the policy that is varied."""
+
+    def __init__(self, loaded: LoadedPolicy, rate: float) -> None:
+        # Sensitive values are known by keyed hashes: one secret for all runs, so that the rows fit each of them.
+        secret = loaded.policy.secret or SecretStr("any one will do: nothing is published")
+        self._loaded = replace(loaded, policy=loaded.policy.model_copy(update={"secret": secret}))
+        self._rate = rate
+        self.rows: Batch | None = None
+
+    def schema(self, setting: Setting | None = None) -> Schema:
+        """The policy as it is, or under a setting. The stated k takes the place of every k in the policy."""
+        policy = self._loaded.policy
+        if setting is not None:
+            models = [
+                model.model_copy(update={"k": setting.k}) if isinstance(model, KAnonymity | AlphaK) else model
+                for model in policy.privacy
+            ]
+            changes: dict[str, object] = {"privacy": models}
+            if setting.bound is not None:
+                changes["stream"] = policy.stream.model_copy(update={"max_delay": setting.bound})
+                if policy.algorithm.name != setting.algorithm:
+                    changes["algorithm"] = _SETTINGS.validate_python({"name": setting.algorithm})
+            policy = policy.model_copy(update=changes)
+        return Schema.compile(replace(self._loaded, policy=policy))
+
+    def refuse_early(self, settings: Sequence[Setting]) -> None:
+        """Raise for what an algorithm cannot honour before the first run, not after an hour."""
+        for setting in settings:
+            schema = self.schema(setting)
+            if setting.bound is None:
+                check(setting.algorithm, schema)
+
+    def run(self, setting: Setting, progress: Progress) -> Trial:
+        """One run."""
+        schema = self.schema(setting)
+        if setting.bound is None:
+            return try_batch(schema, self.rows, setting.algorithm, progress)
+        return try_stream(schema, self.rows, self._rate, progress)
+
+
+def told(bound: MaxDelay | None) -> str:
+    """A bound in words.
+
+    >>> told(MaxDelay(records=500)), told(MaxDelay(time=5.0)), told(None)
+    ('500 records', '5 s', 'whole table')
+    """
+    if bound is None:
+        return "whole table"
+    return " or ".join(_words(bound))
+
+
+def _words(bound: MaxDelay) -> Iterator[str]:
+    if bound.time is not None:
+        yield f"{bound.time:g} s"
+    if bound.records is not None:
+        yield f"{bound.records:,} records"

@@ -1,0 +1,96 @@
+"""A column of a sample: how many values, how different, and as what they can be read by the run itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from stream_anon.core.decode import Decoder
+from stream_anon.core.hierarchy.calendar import Calendar
+from stream_anon.core.hierarchy.tree import text_of
+from stream_anon.insight.propose.hints import MISSING_WORDS, words_of
+
+ENOUGH = 20
+"""Values below which nothing can be said about how different they are."""
+
+NEARLY_UNIQUE = 0.9
+"""A share of different values from which on a column points at single records."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: a value per row, None where there is none. `text` says that all values came as text, as in CSV."""
+
+    name: str
+    values: tuple[Any, ...]
+    text: bool
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each value occurs, by the text under which a category knows it."""
+        return Counter(text_of(value) for value in self.values if value is not None)
+
+    @cached_property
+    def present(self) -> int:
+        """Rows with a value."""
+        return self.counts.total()
+
+    @property
+    def missing(self) -> int:
+        """Rows without one."""
+        return len(self.values) - self.present
+
+    @property
+    def share(self) -> float:
+        """Different values over values."""
+        return len(self.counts) / max(self.present, 1)
+
+    @property
+    def unique(self) -> bool:
+        """Whether nearly every row has a value of its own."""
+        return self.present >= ENOUGH and self.share > NEARLY_UNIQUE
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of its name."""
+        return words_of(self.name)
+
+    @cached_property
+    def nested(self) -> bool:
+        """Whether a value is a list: nothing can generalize it."""
+        return any(isinstance(value, list | tuple | dict) for value in self.values)
+
+    @cached_property
+    def odd(self) -> int:
+        """Rows with a word for "missing" in place of a number or a date; the run rejects them."""
+        return sum(count for text, count in self.counts.items() if text.strip().lower() in MISSING_WORDS)
+
+    def reads_as(self, type_: str) -> bool:
+        """Whether the run can read every value as this type, words for "missing" aside."""
+        if self.text:
+            decoder = Decoder({"x": type_})
+            plain = [text for text in self.counts if text.strip().lower() not in MISSING_WORDS]
+            return bool(plain) and not any(type(decoder.convert({"x": text})) is tuple for text in plain)
+        wanted: set[type] = {int} if type_ == "integer" else {int, float}
+        return self.present > 0 and {type(value) for value in self.values if value is not None} <= wanted
+
+    @cached_property
+    def dates(self) -> bool:
+        """Whether every value is a date or an instant in ISO 8601, words for "missing" aside."""
+        plain = [text for text in self.counts if text.strip().lower() not in MISSING_WORDS]
+        if not plain or any(text.isdigit() or len(text) < 8 for text in plain):
+            return False
+        return Calendar(["day"]).encode(plain)[1] is None
+
+    def numbers(self) -> list[float]:
+        """The different values as numbers; only of a column that reads as such."""
+        return sorted(float(text) for text in self.counts if text.strip().lower() not in MISSING_WORDS)
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], text: bool) -> list[Column]:
+    """The columns of some rows, in the order in which they first appear."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [Column(name, tuple(row.get(name) for row in rows), text) for name in names]

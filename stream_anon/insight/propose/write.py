@@ -1,0 +1,103 @@
+"""The proposal as a policy file: a reason above every line, and DECIDE where a person has to look."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from stream_anon.insight.propose.judge import Proposal, subject_of
+from stream_anon.insight.propose.shapes import word
+
+K, L = 5, 3
+
+_HEAD = """\
+# Proposed by stream-anon init from {source}: {rows}.
+# The lines marked DECIDE are yours: what somebody could know of these people, no program can see. As it is written, the
+# policy errs on the side of privacy. A role is one of
+#   identifier        names a person; never published
+#   quasi_identifier  known to others, so a way to find a person; generalized until its group looks alike
+#   sensitive         must not become known of a person; published as it is, in a group where it could be anyone's
+#   insensitive       tells nothing of a person; published as it is
+# and a column that is not listed is dropped.
+"""
+
+
+def policy_text(proposals: Sequence[Proposal], name: str, source: str, rows: str) -> str:
+    """The whole file."""
+    return "\n".join([_HEAD.format(source=source, rows=rows), *_lines(proposals, name)]) + "\n"
+
+
+def policy_name(stem: str) -> str:
+    """A name for the policy from that of a file.
+
+    >>> policy_name("my table (2).final"), policy_name("...")
+    ('my-table-2-.final', 'policy')
+    """
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:80] or "policy"
+
+
+def _lines(proposals: Sequence[Proposal], name: str) -> Iterator[str]:
+    yield "version: 1"
+    yield f"name: {word(name)}"
+    yield from _subject(proposals)
+    yield "# secret: ${STREAM_ANON_SECRET}   # keeps group ids the same from run to run; run and replay need it"
+    yield "attributes:"
+    for proposal in proposals:
+        yield from _attribute(proposal)
+    yield "privacy:  # all must hold"
+    who = "records" if subject_of(proposals) is None else "people"
+    yield f"  # DECIDE: how many {who} must look alike. {K} is a common choice; more protects better and loses more."
+    yield f"  - {{model: k_anonymity, k: {K}}}"
+    for proposal in proposals:
+        if proposal.role == "sensitive":
+            most = min(L, len(proposal.column.counts))
+            yield f"  # DECIDE: how many values of {proposal.column.name} a group needs so that none is known."
+            yield f"  - {{model: l_diversity, attribute: {word(proposal.column.name)}, l: {most}}}"
+    yield "# DECIDE: how long a record may wait. Longer loses less: stream-anon compare shows how much."
+    yield "stream: {max_delay: {time: 5s, records: 10000}}"
+
+
+def _subject(proposals: Sequence[Proposal]) -> Iterator[str]:
+    subject = subject_of(proposals)
+    if subject is None:
+        yield "# DECIDE: no column tells people apart for sure, so k counts records. If one person can have several,"
+        yield "# name the identifier of the person here, or the promise does not hold for them:"
+        yield "# subject: ..."
+        return
+    if subject.share == 1:
+        yield "# DECIDE: k counts different values of this column. Each record has its own here: if one person can have"
+        yield "# several records, and this numbers the records, name the identifier of the person instead."
+    else:
+        yield "# DECIDE: k counts different values of this column: is it one for each person, and always the same?"
+    yield f"subject: {word(subject.name)}"
+
+
+def _attribute(proposal: Proposal) -> Iterator[str]:
+    column, shape = proposal.column, proposal.shape
+    shown = _comment(word(column.name))
+    yield f"  # {shown}: {_comment(proposal.reason)}"
+    if proposal.decide:
+        yield f"  # DECIDE: {_comment(proposal.decide)}"
+    if column.odd and shape is not None and shape.type != "category":
+        yield f"  # DECIDE: rejected for a word like NA or ? in place of a value: {column.odd:,}; empty such cells"
+    extra = ", missing: leaf" if column.missing else ""
+    quasi = (
+        "" if shape is None else f"{{role: quasi_identifier, type: {shape.type}, hierarchy: {shape.hierarchy}{extra}}}"
+    )
+    match proposal.role:
+        case "identifier":
+            yield f"  {shown}: {{role: identifier}}"
+            if quasi:
+                yield f"  # {shown}: {quasi}"
+        case "quasi_identifier":
+            yield f"  {shown}: {quasi}"
+        case "sensitive":
+            yield f"  {shown}: {{role: sensitive{extra}}}"
+            yield f"  # {shown}: {quasi}"
+        case "left out":
+            if quasi:
+                yield f"  # {shown}: {quasi}"
+
+
+def _comment(text: str) -> str:
+    return "".join(c if c.isprintable() else "·" for c in text)

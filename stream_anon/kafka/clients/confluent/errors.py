@@ -1,0 +1,47 @@
+"""The errors of confluent-kafka as the transport's; their text is dropped, as it may quote a record."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from stream_anon.kafka.transport import AbortableError, FencedError, TransportError
+
+_PASSING = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._WAIT_COORD}
+_PASSING |= {
+    KafkaError.NOT_COORDINATOR,  # a new broker, or one that took over, is still finding out
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
+_FORBIDDEN = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    KafkaError.OFFSET_METADATA_TOO_LARGE,
+}
+
+
+class translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a verb
+    """Raises the transport's error in place of the client's."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, KafkaException):
+            raise translate(error.args[0]) from None
+
+
+def translate(error: KafkaError) -> TransportError:
+    """What the worker may do about it: abort and go on, end, or tell."""
+    name, code = error.name(), error.code()
+    if error.fatal() or code in _FORBIDDEN:
+        return FencedError(name)
+    if error.txn_requires_abort() or error.retriable() or passing(error) or code == KafkaError.MSG_SIZE_TOO_LARGE:
+        return AbortableError(name)
+    return TransportError(name)
+
+
+def passing(error: KafkaError) -> bool:
+    """Whether it is only that no broker answers for the moment."""
+    return error.code() in _PASSING

@@ -1,0 +1,54 @@
+"""Client options by their Kafka names: spelled for confluent-kafka, which tells an option it does not know."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+from stream_anon.kafka.option_names import dotted, unknown
+
+_OTHER_NAMES = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "metadata.max.age.ms": "topic.metadata.refresh.interval.ms",
+    "ssl.cafile": "ssl.ca.location",
+    "ssl.certfile": "ssl.certificate.location",
+    "ssl.keyfile": "ssl.key.location",
+    "ssl.password": "ssl.key.password",
+    "sasl.plain.username": "sasl.username",
+    "sasl.plain.password": "sasl.password",
+}
+_log = logging.getLogger("stream_anon.client")
+_CRITICAL = 2  # by syslog: below that it repeats what the failing call tells, and may quote what it worked on
+_Client = TypeVar("_Client")
+
+
+def client_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options; a client leaves aside those of another role.
+
+    >>> client_options({"fetch.max.wait.ms": 100})
+    {'fetch.wait.max.ms': 100}
+    """
+    return {_OTHER_NAMES.get(name, name): value for name, value in dotted(options).items()}
+
+
+def make(client: Callable[[dict[str, Any]], _Client], options: Mapping[str, Any]) -> _Client:
+    """A client that talks through our logs; an option it refuses is named, its value is not."""
+    talk = {"logger": logging.getLogger("kafka.librdkafka"), "error_cb": _tell}
+    try:
+        return client({"log_level": _CRITICAL, **options, **talk})
+    except KafkaException as error:
+        refused = [name for name in options if f'"{name}"' in str(error)]
+        if not refused:
+            raise
+        raise unknown(refused[0], _OTHER_NAMES) from None
+
+
+def _tell(error: KafkaError) -> None:
+    """The client mends what can be mended; what cannot shows in the call that fails."""
+    _log.warning("client error", extra={"error": error.name()})

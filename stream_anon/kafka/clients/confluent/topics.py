@@ -1,0 +1,218 @@
+"""What confluent-kafka tells about topics, and single records by offset; it joins no group and commits nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
+
+from stream_anon.kafka.clients.confluent.options import client_options, make
+from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
+from stream_anon.kafka.offset_ranges import stretches
+from stream_anon.kafka.transport import GroupInUseError, NotAllowedError, Ref, TopicFacts, TransportError
+
+_PATIENCE = 20.0  # seconds to wait for one answer, or for one stretch of records
+_KEPT = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+
+
+class ConfluentTopics:
+    """An admin client and a plain consumer, both made when first needed."""
+
+    def __init__(self, options: Mapping[str, Any], group: str, topic: str) -> None:
+        self._options, self._group, self._topic = options, group, topic
+        self._admin: AdminClient | None = None
+        self._consumer: Consumer | None = None
+
+    @property
+    def admin(self) -> AdminClient:
+        """The admin client."""
+        if self._admin is None:
+            self._admin = make(AdminClient, {k: v for k, v in self._options.items() if k != "group.instance.id"})
+        return self._admin
+
+    @property
+    def consumer(self) -> Consumer:
+        """A consumer that is assigned by hand. The client wants a group's name; without subscribing it joins none."""
+        if self._consumer is None:
+            own = {"group.id": self._group, "isolation.level": "read_committed", "enable.auto.commit": False}
+            own |= {"auto.offset.reset": "error", "enable.partition.eof": True}
+            options = {k: v for k, v in self._options.items() if k != "group.instance.id"}
+            self._consumer = make(Consumer, {**options, **own})
+        return self._consumer
+
+    def facts(self, topic: str) -> TopicFacts:
+        """Asked of the broker each time: a topic may have been made anew."""
+        found = self._describe(topic)
+        key = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        with _told(topic, "DESCRIBE_CONFIGS"):
+            configs = self.admin.describe_configs([key], request_timeout=_PATIENCE)[key].result()
+        cluster = self.admin.describe_cluster(request_timeout=_PATIENCE).result()
+        high, low = found.topic_id.get_most_significant_bits(), found.topic_id.get_least_significant_bits()
+        return TopicFacts(
+            str(UUID(int=(high % 2**64 << 64) + low % 2**64)),
+            str(cluster.cluster_id),
+            len(found.partitions),
+            configs["cleanup.policy"].value,
+            int(configs["max.message.bytes"].value),
+        )
+
+    def _describe(self, topic: str) -> Any:
+        try:
+            with _told(topic, "DESCRIBE"):
+                asked = self.admin.describe_topics(TopicCollection([topic]), request_timeout=_PATIENCE)
+                return asked[topic].result()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+            raise TransportError(f"there is no topic {topic!r}: create it first") from None
+
+    def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
+        """First and end offsets of each partition."""
+        partitions = [TopicPartition(topic, p) for p in range(len(self._describe(topic).partitions))]
+        first, end = self._offsets(partitions, OffsetSpec.earliest()), self._offsets(partitions, OffsetSpec.latest())
+        return {number: (first[number], end[number]) for number in first}
+
+    def offsets_at(self, topic: str, when: float) -> dict[int, int]:
+        """Per partition the first offset with a record at or after a time, its end if there is none."""
+        ends = {number: end for number, (_, end) in self.bounds(topic).items()}
+        partitions = [TopicPartition(topic, number) for number in ends]
+        found = self._offsets(partitions, OffsetSpec.for_timestamp(int(when * 1000)))
+        return ends | {number: min(at, ends[number]) for number, at in found.items() if at >= 0}
+
+    def held_back(self, topic: str) -> dict[int, int]:
+        """Partitions with records behind an open transaction, and the offset at which that begins."""
+        stable = {number: end for number, (_, end) in self.bounds(topic).items()}
+        partitions = [TopicPartition(topic, number) for number in stable]
+        ends = self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+        return {number: at for number, at in stable.items() if ends[number] > at}
+
+    def _offsets(
+        self,
+        partitions: list[TopicPartition],
+        spec: OffsetSpec,
+        level: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> dict[int, int]:
+        asked = self.admin.list_offsets(
+            dict.fromkeys(partitions, spec), isolation_level=level, request_timeout=_PATIENCE
+        )
+        return {tp.partition: future.result().offset for tp, future in asked.items()}
+
+    def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
+        """Stretch by stretch; an offset that was passed without a record no longer exists."""
+        wanted = sorted(set(refs))
+        bounds = self.bounds(self._topic) if wanted else {}
+        found: dict[Ref, bytes | None] = {}
+        for partition in sorted({p for p, _ in wanted}):
+            first, end = bounds[partition]
+            for stretch in stretches([o for p, o in wanted if p == partition and first <= o < end]):
+                self._read(partition, stretch, end, found)
+        return found
+
+    def _read(self, partition: int, offsets: list[int], end: int, found: dict[Ref, bytes | None]) -> None:
+        wanted, at = set(offsets), offsets[0]
+        self.consumer.assign([TopicPartition(self._topic, partition, at)])
+        until = time.monotonic() + _PATIENCE
+        while at <= offsets[-1]:
+            for message in consume(self.consumer, 2_000, 0.2):
+                error, offset = message.error(), message.offset() or 0
+                if message.partition() != partition or offset < offsets[0]:
+                    continue
+                if error is None:
+                    if offset in wanted:
+                        found[partition, offset] = message.value()
+                    at = max(at, offset + 1)
+                elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    return
+                elif error.code() == KafkaError._PARTITION_EOF and offset >= end:
+                    at = offset
+            if time.monotonic() > until:
+                raise TransportError("records of announced groups could not be read in time")
+
+    def commit(self, offsets: list[TopicPartition]) -> None:
+        """Commit as a consumer that is no member of the group."""
+        try:
+            for done in self.consumer.commit(offsets=offsets, asynchronous=False):
+                if done.error is not None:
+                    raise KafkaException(done.error)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_MEMBER_ID:
+                raise GroupInUseError from None
+            raise
+
+    def close(self) -> None:
+        """Close what was made; the admin client ends with its last reference."""
+        if self._consumer is not None:
+            self._consumer.close()
+        self._consumer = self._admin = None
+
+
+@contextmanager
+def _told(topic: str, operation: str) -> Iterator[None]:
+    """Name the right that is missing where the broker does not tell."""
+    try:
+        yield
+    except KafkaException as error:
+        if error.args[0].code() not in _KEPT:
+            raise
+        raise NotAllowedError(f"topic {topic}", operation) from None
+
+
+def consume(consumer: Consumer, limit: int, timeout: float) -> list[Message]:
+    """What is there, else what comes first within `timeout` and is there by then: the client waits until all came."""
+    found: list[Any] = consumer.consume(limit, 0)
+    if not found and timeout > 0:
+        found = consumer.consume(1, timeout)
+        if found and limit > 1:
+            found += consumer.consume(limit - 1, 0)
+    return found
+
+
+def create_topics(
+    bootstrap: str, topics: Mapping[str, int], options: Mapping[str, Any] | None = None, replication: int = 1
+) -> list[str]:
+    """Create those that are missing, with so many partitions; their names. One that is there is left as it is."""
+    chosen = {**client_options(options or {}), "bootstrap.servers": bootstrap}
+    chosen.pop("group.instance.id", None)
+    try:
+        admin = make(AdminClient, chosen)
+        present = admin.list_topics(timeout=_PATIENCE).topics
+        missing = [name for name in topics if name not in present]
+        if missing:
+            new = [NewTopic(name, topics[name], replication, config=SETTINGS) for name in missing]
+            for asked in admin.create_topics(new, request_timeout=_PATIENCE).values():
+                asked.result()
+            await_known(lambda: _known(admin, missing))
+    except KafkaException as error:
+        raise not_created(error.args[0].name(), _remedy(error.args[0].code())) from None
+    return missing
+
+
+def _known(admin: AdminClient, names: list[str]) -> bool:
+    """Whether the broker would tell of topics, with a leader for each partition, or why it may not."""
+    for asked in admin.describe_topics(TopicCollection(names), request_timeout=_PATIENCE).values():
+        try:
+            if any(part.leader is None for part in asked.result().partitions):
+                return False
+        except KafkaException as error:
+            if error.args[0].code() not in _KEPT:
+                return False
+    return True
+
+
+def _remedy(code: int) -> str:
+    if code == KafkaError.INVALID_REPLICATION_FACTOR:
+        return TOO_MANY_COPIES
+    return FORBIDDEN if code in _KEPT else NO_ANSWER

@@ -1,0 +1,366 @@
+"""The transport over confluent-kafka: the only module that knows this client's consumer, producer and their traps."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from stream_anon.kafka.clients.confluent.errors import passing, translate, translated
+from stream_anon.kafka.clients.confluent.options import client_options, make
+from stream_anon.kafka.clients.confluent.topics import ConfluentTopics, consume
+from stream_anon.kafka.transport import (
+    AbortableError,
+    Committed,
+    Membership,
+    OutcomeUnknownError,
+    Outgoing,
+    Pending,
+    Polled,
+    Ref,
+    Slice,
+    TopicFacts,
+    TransportError,
+)
+from stream_anon.kafka.watchdog import Watchdog
+
+_CONSUMER = {"session.timeout.ms": 8_000, "max.poll.interval.ms": 60_000}
+_CONSUMER |= {"heartbeat.interval.ms": 500}  # a member hears of a rebalance by its heartbeat, and all wait for the last
+_CONSUMER |= {"topic.metadata.refresh.interval.ms": 30_000}  # a partition added is seen within half a minute
+_CONSUMER |= {"fetch.wait.max.ms": 50, "queued.min.messages": 20_000}
+_CONSUMER |= {"fetch.queue.backoff.ms": 10}  # with the default a reader of 20,000 in less than a second runs dry
+_PRODUCER = {
+    "transaction.timeout.ms": 12_000,
+    "linger.ms": 5,
+    "batch.size": 1_000_000,
+    "retry.backoff.ms": 5,  # a transaction begun right after another waits this long; the default 100 costs 100 ms each
+    "retry.backoff.max.ms": 20,
+    "message.max.bytes": 100_000_000,  # the topic decides, and is asked before a group is announced
+    "queue.buffering.max.messages": 1_000_000,
+    "delivery.report.only.error": True,  # a record not taken makes the commit fail; nobody asks for the others
+}
+_ANSWER = 20.0  # seconds for a step of a transaction; more than the broker needs to elect a coordinator
+_RENEWAL = 40.0  # seconds for a new producer: a broker may be starting again
+_ABORT = 2.0  # seconds for a producer that is given up anyway
+_STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, before the loop goes on and asks again
+_TOKEN = b"CGMDv2:"  # how the client writes group, generation and member; anything else would be read wrongly
+
+
+class ConfluentTransport:
+    """One worker's consumer, transactional producer, and a second consumer outside the group for single records.
+
+    Rebalances are told inside `poll`, on its thread. Metadata are C strings to this client: it adds the NUL that ends
+    a ledger when it sends, and leaves it off when it reads.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        *,
+        transactional_id: str,
+        options: Mapping[str, Any] | None = None,
+        watchdog: Watchdog | None = None,
+    ) -> None:
+        common = {"bootstrap.servers": bootstrap, "reconnect.backoff.max.ms": 1_000}
+        chosen = client_options(options or {})
+        self._watchdog = watchdog or Watchdog()
+        self._topic = topic
+        self._topics = ConfluentTopics({**common, **chosen}, group, topic)
+        mine = {k: v for k, v in chosen.items() if k != "group.instance.id"}
+        self._producer_options = {**common, **_PRODUCER, **mine, "transactional.id": transactional_id}
+        self._producer: Producer | None = None
+        self._largest_batch = int(self._producer_options["batch.size"])  # bytes that each topic written to takes
+        self._beside = ThreadPoolExecutor(1, "transaction")
+        self._positions: dict[int, int] = {}
+        self._owned: set[int] = set()
+        self._paused: set[int] = set()
+        self._assigned: set[int] = set()
+        self._settled = b""
+        self._subscribed = self._introduced = self._leaving = False
+        decided = {"group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False}
+        decided |= {"auto.offset.reset": "error", "partition.assignment.strategy": "cooperative-sticky"}
+        decided |= {"enable.partition.eof": True}  # tells the position behind records that are never delivered
+        with translated():
+            self._consumer = make(Consumer, {**common, **_CONSUMER, **chosen, **decided})
+
+    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Take and pause what is new, at a position nobody reads from. Told of every generation, even without news.
+
+        The position is a number: the client looks up a word like "end" again when it resumes, after a seek too.
+        """
+        if self._leaving:  # a consumer that closes is still told, and may no longer be asked
+            return
+        self._settled = bytes(consumer.consumer_group_metadata())
+        new = [TopicPartition(self._topic, tp.partition, 0) for tp in partitions]
+        consumer.incremental_assign(new)
+        consumer.pause(new)
+        numbers = {tp.partition for tp in new}
+        self._owned |= numbers
+        self._paused |= numbers
+        self._assigned |= numbers
+        self._introduced = True
+
+    def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Given up, or lost: the client stops reading them, and nothing is stable until the next generation."""
+        numbers = {tp.partition for tp in partitions}
+        self._owned -= numbers
+        self._paused -= numbers
+        self._assigned -= numbers
+        for number in numbers:
+            self._positions.pop(number, None)
+        self._settled = b""
+
+    def poll(self, timeout: float, limit: int) -> Polled:
+        """Poll, then capture generation, member and assignment together. The first one joins the group."""
+        if not self._subscribed:
+            self._consumer.subscribe([self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke)
+            self._subscribed = True
+        out_of_range: set[int] = set()
+        with translated():
+            found = consume(self._consumer, max(1, limit), timeout)
+            told = [message for message in found if message.error() is not None]
+            for message in told:
+                self._heed(message.error(), message, out_of_range)
+        parts = _columns([message for message in found if message.error() is None] if told else found)
+        fresh, self._assigned = frozenset(self._assigned), set()
+        slices = tuple(part for part in parts if part.partition in self._owned - fresh)
+        for part in slices:
+            self._advance(part.partition, part.offsets[-1] + 1)
+        member, ends = self._capture(), self._ends()
+        over = member is None  # the client goes on under the old generation until it is told of the next
+        return Polled(slices, dict(self._positions), member, fresh, frozenset(out_of_range), ends, over)
+
+    def _heed(self, error: KafkaError, message: Message, out_of_range: set[int]) -> None:
+        code, number = error.code(), message.partition()
+        if code == KafkaError._PARTITION_EOF:
+            self._advance(number, message.offset())
+        elif code == KafkaError._AUTO_OFFSET_RESET:
+            out_of_range |= {number} & self._positions.keys()
+        elif code not in (KafkaError._MAX_POLL_EXCEEDED, KafkaError.UNKNOWN_TOPIC_OR_PART) and not passing(error):
+            raise translate(error)
+
+    def _advance(self, number: int, offset: int) -> None:
+        if number in self._positions:
+            self._positions[number] = max(self._positions[number], offset)
+
+    def _capture(self) -> Membership | None:
+        """None unless the client still is in the generation whose assignment it told last."""
+        token = bytes(self._consumer.consumer_group_metadata())
+        if not self._settled or token != self._settled:
+            return None
+        generation, member = read_token(token)
+        return Membership(generation, member, frozenset(self._owned), token) if generation >= 0 and member else None
+
+    def _ends(self) -> dict[int, int]:
+        ends = {}
+        for number in self._owned:
+            with contextlib.suppress(KafkaException):
+                known = self._consumer.get_watermark_offsets(TopicPartition(self._topic, number), cached=True)
+                if known is not None and known[1] >= 0:
+                    ends[number] = known[1]
+        return ends
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Read from `offset` on, if the partition is still assigned; one the client gave up on is assigned anew."""
+        if partition not in self._owned:
+            return
+        place = TopicPartition(self._topic, partition, offset)
+        with translated():
+            try:
+                self._consumer.seek(place)
+            except KafkaException:
+                self._consumer.incremental_unassign([place])
+                self._consumer.incremental_assign([place])
+                if partition in self._paused:
+                    self._consumer.pause([place])
+        self._positions[partition] = offset
+
+    def pause(self, partitions: Collection[int]) -> None:
+        """Pause what is still assigned."""
+        mine = (self._owned & set(partitions)) - self._paused
+        self._paused |= mine
+        with translated():
+            self._consumer.pause([TopicPartition(self._topic, number) for number in mine])
+
+    def resume(self, partitions: Collection[int]) -> None:
+        """Resume what is still assigned, behind the last record that was handed out: the client drops what it held."""
+        mine = self._owned & set(partitions) & self._paused
+        self._paused -= mine
+        with translated():
+            self._consumer.resume([TopicPartition(self._topic, number) for number in mine])
+        for number in mine & self._positions.keys():
+            self.seek(number, self._positions[number])
+
+    def ledgers(self, partitions: Collection[int]) -> dict[int, Committed | None]:
+        """All at once; when that is not stable in time, each on its own.
+
+        Outside the group the first answer takes longer: the coordinator has to be found.
+        """
+        wanted = sorted(partitions)
+        found = self._ledgers(wanted, _STABLE_READ if self._introduced else _ANSWER)
+        if found is None:
+            found = {}
+            for number in wanted:
+                found |= self._ledgers([number], _STABLE_READ / 4) or {}
+        return found
+
+    def _ledgers(self, wanted: list[int], timeout: float) -> dict[int, Committed | None] | None:
+        """None when no answer came in time."""
+        if not wanted:
+            return {}
+        try:
+            answers = self._consumer.committed([TopicPartition(self._topic, number) for number in wanted], timeout)
+        except KafkaException as error:
+            if passing(error.args[0]):
+                return None
+            raise translate(error.args[0]) from None
+        self._introduced = True
+        if any(tp.error is not None for tp in answers):
+            return None
+        return {tp.partition: Committed(tp.offset, _ended(tp.metadata)) if tp.offset >= 0 else None for tp in answers}
+
+    def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
+        """Commit as no member: the broker takes it while the group has none."""
+        with self._watchdog("replace_ledgers"), translated():
+            self._topics.commit(self._offsets(texts))
+
+    def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
+        """Records by offset, from a consumer outside the group."""
+        with translated():
+            return self._topics.fetch(refs)
+
+    def facts(self, topic: str) -> TopicFacts:
+        """The facts of a topic."""
+        with translated():
+            facts = self._topics.facts(topic)
+        if topic != self._topic:
+            self._largest_batch = min(self._largest_batch, facts.max_message_bytes)
+        return facts
+
+    def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
+        """First and end offsets."""
+        with translated():
+            return self._topics.bounds(topic)
+
+    def offsets_at(self, topic: str, when: float) -> dict[int, int]:
+        """First offsets at or after a time."""
+        with translated():
+            return self._topics.offsets_at(topic, when)
+
+    def run_in_background(self, call: Callable[[], None]) -> Pending:
+        """On a thread of its own: most of a transaction is waiting, and compiled kernels need no interpreter."""
+        return self._beside.submit(call)
+
+    @property
+    def _open(self) -> Producer:
+        if self._producer is None:
+            raise AbortableError("no transaction is open")
+        return self._producer
+
+    def begin(self) -> None:
+        """Open a transaction; the producer is made when it is first needed."""
+        if self._producer is None:
+            self.renew()
+        with translated():
+            self._open.begin_transaction()
+
+    def send(self, records: Sequence[Outgoing]) -> None:
+        """Hand over; what is not taken makes the commit fail. Keys are spread as the other client spreads them."""
+        produce, poll = self._open.produce, self._open.poll
+        with self._watchdog("send"), translated():
+            for topic, key, values in records:
+                for value in values:
+                    while True:
+                        try:
+                            produce(topic, value, key)
+                            break
+                        except BufferError:
+                            poll(0.05)
+            poll(0)
+
+    def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
+        """Under the captured generation; a generation that is over makes the transaction abortable."""
+        with translated():
+            self._open.send_offsets_to_transaction(self._offsets(offsets), membership.token, _ANSWER)
+
+    def _offsets(self, texts: Mapping[int, Committed]) -> list[TopicPartition]:
+        return [
+            TopicPartition(self._topic, number, text.offset, text.metadata.rstrip("\0"))
+            for number, text in texts.items()
+        ]
+
+    def commit(self) -> None:
+        """Commit; the client first awaits that every record was taken."""
+        try:
+            self._open.commit_transaction(_ANSWER)
+        except KafkaException as error:
+            why: KafkaError = error.args[0]
+            if why.fatal() or why.txn_requires_abort():
+                raise translate(why) from None
+            raise OutcomeUnknownError(f"the commit was not answered: {why.name()}") from None
+
+    def renew(self) -> None:
+        """Drop the producer with what it still holds, and take its id with a new one: that settles what was open.
+
+        A new producer that finds a transaction open, or no connection, waits half a second before it asks again: so
+        the old one aborts where it can, and the new one is connected first.
+        """
+        with self._watchdog("renew"), translated():
+            if self._producer is not None:
+                with contextlib.suppress(KafkaException):
+                    self._producer.abort_transaction(_ABORT)
+            self._drop_producer()
+            # A batch that a topic does not take fails whole, however small its records are.
+            producer = make(Producer, {**self._producer_options, "batch.size": self._largest_batch})
+            producer.list_topics(self._topic, _RENEWAL)
+            producer.init_transactions(_RENEWAL)
+            self._producer = producer
+
+    def _drop_producer(self) -> None:
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer = None  # the last reference: the client's threads end
+
+    def close(self) -> None:
+        """Leave the group; what is open is left to its time-out or to the next producer of this id."""
+        with self._watchdog("close"), contextlib.suppress(KafkaException, RuntimeError):
+            self._leaving = True
+            self._drop_producer()
+            self._consumer.close()
+            self._topics.close()
+
+
+def _columns(messages: Iterable[Message]) -> Iterable[Slice]:
+    """Records by partition; the client hands them out in long runs of one."""
+    columns: dict[int, Slice] = {}
+    for number, run in groupby(messages, Message.partition):
+        mine = list(run)
+        part = columns.setdefault(number, Slice(number, [], [], []))
+        part.offsets.extend(map(Message.offset, mine))
+        part.timestamps.extend([message.timestamp()[1] / 1000.0 for message in mine])
+        part.values.extend(map(Message.value, mine))
+    return columns.values()
+
+
+def read_token(token: bytes) -> tuple[int, str]:
+    """Generation and member, as the client wrote them down.
+
+    >>> read_token(b"CGMDv2:" + (7).to_bytes(4, sys.byteorder) + b"group" + bytes(1) + b"member" + bytes(1) + b"x")
+    (7, 'member')
+    """
+    if not token.startswith(_TOKEN):
+        raise TransportError("this version of confluent-kafka is not known to this program: use kafka-python")
+    generation = int.from_bytes(token[7:11], sys.byteorder, signed=True)
+    return generation, token[11:].split(b"\0")[1].decode()
+
+
+def _ended(metadata: str | None) -> str:
+    """A ledger as it was committed."""
+    return f"{metadata}\0" if metadata else ""

@@ -1,0 +1,36 @@
+"""The errors of kafka-python as the transport's; their text is dropped, as it may quote a record."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from kafka import errors as client_errors
+
+from stream_anon.kafka.transport import AbortableError, FencedError, TransportError
+
+
+class translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a verb
+    """Raises the transport's error in place of the client's."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, client_errors.KafkaError):
+            raise translate(error) from None
+
+
+def translate(error: Exception) -> TransportError:
+    """What the worker may do about it: abort and go on, end, or tell."""
+    name = type(error).__name__
+    if isinstance(error, client_errors.CommitFailedError | client_errors.MessageSizeTooLargeError):
+        return AbortableError(name)
+    fatal = (
+        client_errors.ProducerFencedError,
+        client_errors.OffsetMetadataTooLargeError,
+        client_errors.AuthorizationError,
+        client_errors.UnsupportedVersionError,
+    )
+    if isinstance(error, fatal):
+        return FencedError(name)
+    if getattr(error, "retriable", False):
+        return AbortableError(name)
+    return TransportError(name)

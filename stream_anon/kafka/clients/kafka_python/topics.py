@@ -1,0 +1,151 @@
+"""What kafka-python tells about topics, and single records by offset; it joins no group and commits nothing."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka import errors as client_errors
+from kafka.admin import ConfigResource, NewTopic
+
+from stream_anon.kafka.clients.kafka_python.options import client_options
+from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
+from stream_anon.kafka.offset_ranges import stretches
+from stream_anon.kafka.transport import AbortableError, NotAllowedError, Ref, TopicFacts, TransportError
+
+_PATIENCE = 20.0  # seconds to wait for one stretch of records
+
+
+class KafkaTopics:
+    """An admin client and a plain consumer, both made when first needed."""
+
+    def __init__(self, admin: Mapping[str, Any], consumer: Mapping[str, Any], topic: str) -> None:
+        self._admin_options, self._consumer_options, self._topic = admin, consumer, topic
+        self._admin: Any = None
+        self._consumer: Any = None
+
+    @property
+    def admin(self) -> Any:
+        """The admin client."""
+        if self._admin is None:
+            self._admin = KafkaAdminClient(**self._admin_options)
+        return self._admin
+
+    @property
+    def consumer(self) -> Any:
+        """The consumer outside the group."""
+        if self._consumer is None:
+            own: dict[str, Any] = {"group_id": None, "group_instance_id": None, "isolation_level": "read_committed"}
+            own |= {"enable_auto_commit": False, "auto_offset_reset": "none"}
+            self._consumer = KafkaConsumer(**{**self._consumer_options, **own})
+        return self._consumer
+
+    def facts(self, topic: str) -> TopicFacts:
+        """Asked of the broker each time: a topic may have been made anew."""
+        found = self.admin.describe_topics([topic])[0]
+        if found["error_code"] == client_errors.TopicAuthorizationFailedError.errno:
+            raise NotAllowedError(f"topic {topic}", "DESCRIBE")
+        if found["error_code"] != 0:
+            raise TransportError(f"there is no topic {topic!r}: create it first")
+        configs = self.admin.describe_configs([ConfigResource("TOPIC", topic)], config_filter="all")["topic"][topic]
+        if "cleanup.policy" not in configs:  # the client leaves out what the broker refused to tell
+            raise NotAllowedError(f"topic {topic}", "DESCRIBE_CONFIGS")
+        return TopicFacts(
+            str(found["topic_id"]),
+            str(self.admin.describe_cluster()["cluster_id"]),
+            len(found["partitions"]),
+            configs["cleanup.policy"]["value"],
+            int(configs["max.message.bytes"]["value"]),
+        )
+
+    def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
+        """First and end offsets of each partition."""
+        count = len(next(t for t in self.admin.describe_topics([topic]) if t["name"] == topic)["partitions"])
+        partitions = [TopicPartition(topic, p) for p in range(count)]
+        try:
+            first, end = self.consumer.beginning_offsets(partitions), self.consumer.end_offsets(partitions)
+        except KeyError:  # the client leaves out what has no leader, and then looks for it
+            raise AbortableError("a partition has no leader") from None
+        return {tp.partition: (first[tp], end[tp]) for tp in partitions}
+
+    def offsets_at(self, topic: str, when: float) -> dict[int, int]:
+        """Per partition the first offset with a record at or after a time, its end if there is none."""
+        ends = {p: end for p, (_, end) in self.bounds(topic).items()}
+        wanted = {TopicPartition(topic, p): int(when * 1000) for p in ends}
+        found = self.consumer.offsets_for_times(wanted)
+        return ends | {tp.partition: min(at.offset, ends[tp.partition]) for tp, at in found.items() if at is not None}
+
+    def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
+        """Stretch by stretch; an offset that was passed without a record no longer exists."""
+        wanted: dict[int, list[int]] = defaultdict(list)
+        for partition, offset in sorted(set(refs)):
+            wanted[partition].append(offset)
+        found: dict[Ref, bytes | None] = {}
+        for partition, offsets in wanted.items():
+            tp = TopicPartition(self._topic, partition)
+            first = self.consumer.beginning_offsets([tp])[tp]
+            end = self.consumer.end_offsets([tp])[tp]
+            present = [o for o in offsets if first <= o < end]
+            for stretch in stretches(present):
+                self._read(tp, stretch, end, found)
+        return found
+
+    def _read(self, tp: TopicPartition, offsets: list[int], end: int, found: dict[Ref, bytes | None]) -> None:
+        wanted = set(offsets)
+        self.consumer.assign([tp])
+        self.consumer.seek(tp, offsets[0])
+        until = time.monotonic() + _PATIENCE
+        while (self.consumer.position(tp) or 0) <= offsets[-1]:
+            for records in self.consumer.poll(timeout_ms=200, max_records=2_000).values():
+                found.update({(tp.partition, r.offset): r.value for r in records if r.offset in wanted})
+            if (self.consumer.position(tp) or 0) >= end:
+                break
+            if time.monotonic() > until:
+                raise TransportError("records of announced groups could not be read in time")
+
+    def close(self) -> None:
+        """Close what was made."""
+        if self._consumer is not None:
+            self._consumer.close(autocommit=False)
+        if self._admin is not None:
+            self._admin.close()
+
+
+def create_topics(
+    bootstrap: str, topics: Mapping[str, int], options: Mapping[str, Any] | None = None, replication: int = 1
+) -> list[str]:
+    """Create those that are missing, with so many partitions; their names. One that is there is left as it is."""
+    try:
+        with closing(KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options or {})["admin"])) as admin:
+            missing = [name for name in topics if name not in set(admin.list_topics())]
+            if missing:
+                admin.create_topics([NewTopic(n, topics[n], replication, topic_configs=SETTINGS) for n in missing])
+                await_topics(admin, missing)
+    except client_errors.KafkaError as error:
+        raise not_created(type(error).__name__, _remedy(error)) from None
+    return missing
+
+
+def await_topics(admin: KafkaAdminClient, names: Collection[str]) -> None:
+    """Wait until topics just created can be used; one that may not be described is not waited for."""
+    unknown = {client_errors.UnknownTopicOrPartitionError.errno, client_errors.LeaderNotAvailableError.errno}
+
+    def known() -> bool:
+        try:
+            found = admin.describe_topics(list(names))
+        except client_errors.KafkaError:  # they are created: whatever stands in the way now may pass
+            return False
+        codes = {part["error_code"] for topic in found for part in (topic, *topic["partitions"])}
+        return len(found) == len(names) and not codes & unknown
+
+    await_known(known)
+
+
+def _remedy(error: client_errors.KafkaError) -> str:
+    if isinstance(error, client_errors.InvalidReplicationFactorError):
+        return TOO_MANY_COPIES
+    return FORBIDDEN if isinstance(error, client_errors.AuthorizationError) else NO_ANSWER

@@ -1,0 +1,36 @@
+"""Records into a topic, for trials and demonstrations: no transaction, no key, each partition in its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from stream_anon.kafka.transport import TransportError
+
+LINGER = 20  # milliseconds: a steady trickle still goes out in batches
+
+
+class Feed(Protocol):
+    """A producer of one topic. `taken` counts what the broker acknowledged; a failure is raised at the next call."""
+
+    taken: int
+
+    def send(self, values: Iterable[bytes]) -> None:
+        """Hand records over; returns before they are taken."""
+
+    def flush(self) -> None:
+        """Wait until the broker has taken everything."""
+
+    def close(self) -> None:
+        """Send what is left, for a moment, and leave."""
+
+
+def unreachable(topic: str, why: str) -> TransportError:
+    """`why` is the client's name of the error, without its text."""
+    remedy = "no broker answers, or there is no such topic: stream-anon doctor tells which"
+    return TransportError(f"{topic} cannot be written to: {why}; {remedy}")
+
+
+def not_taken(topic: str, why: str) -> TransportError:
+    """A record was refused or did not arrive in time."""
+    return TransportError(f"{topic} did not take a record: {why}")

@@ -1,0 +1,1 @@
+"""A real Apache Kafka on this machine, brought by pip alone."""

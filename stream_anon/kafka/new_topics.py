@@ -1,0 +1,31 @@
+"""What new topics are made with, and what to do when a broker refuses them; it knows no client."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from stream_anon.kafka.transport import TransportError
+
+SETTINGS = {"cleanup.policy": "delete"}
+"""Said aloud: a broker's own default may be compaction."""
+
+NO_ANSWER = "check address, port and firewall; a wrong SASL password looks the same as no broker"
+TOO_MANY_COPIES = "--replication may not exceed the number of brokers"
+FORBIDDEN = "allow CREATE and DESCRIBE on the topics, or let an administrator create them"
+
+_PATIENCE = 20.0  # seconds until every topic has a leader
+
+
+def await_known(known: Callable[[], bool]) -> None:
+    """A broker hears of new topics a moment after whoever asked for them: a worker started at once would miss them."""
+    end = time.monotonic() + _PATIENCE
+    while not known():
+        if time.monotonic() > end:
+            raise TransportError("topics were created, but the broker does not know them yet; wait, and ask again")
+        time.sleep(0.05)
+
+
+def not_created(why: str, remedy: str) -> TransportError:
+    """`why` is the client's name of the error, without its text."""
+    return TransportError(f"topics cannot be created: {why}; {remedy}")

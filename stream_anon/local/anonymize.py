@@ -1,0 +1,107 @@
+"""A whole table through a batch algorithm: read, divide, write. Tells how far it is, and never looks at a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, replace
+from typing import Any
+
+from stream_anon.batch import build, partition
+from stream_anon.batch.support import check
+from stream_anon.core.batch import Batch
+from stream_anon.core.decode import Rejection
+from stream_anon.core.group import Group
+from stream_anon.core.schema import Schema
+from stream_anon.formats.tables import Part
+from stream_anon.formats.writers import RecordWriter
+from stream_anon.local.trial import Progress, encode_all
+from stream_anon.observe.limits import NO_LIMITS, Limits
+from stream_anon.observe.tally import Tally, smallest_group
+
+AT_ONCE = 500
+"""Groups written between two words about progress."""
+
+_FEW = 200
+
+
+class Anonymization:
+    """One table, one algorithm, in three steps that the caller takes in order: `read`, `divide`, `write`.
+
+    The first two raise TooMuchLost, before anything is written, where more is lost than `limits` allow. Before
+    `divide`, `warm_up` takes the time of compiling out of it.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        algorithm: str,
+        options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        limits: Limits = NO_LIMITS,
+    ) -> None:
+        self._per_pair = build(algorithm, options, seed).nanoseconds
+        check(algorithm, schema)
+        self.schema = schema
+        self.algorithm = algorithm
+        self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
+        self.rows: Batch | None = None
+        self.groups: list[Group] = []
+        self._limits = limits
+        self._options = options
+        self._seed = seed
+
+    def read(self, parts: Iterable[Part], reject: Callable[[Sequence[Rejection]], None], progress: Progress) -> None:
+        """Encode all rows; tell of those that cannot be."""
+        self.rows = encode_all(parts, self.schema, self.tally, reject, progress)
+        self._limits.check(self.tally)
+
+    @property
+    def seconds(self) -> float:
+        """Roughly what dividing will take, if the work grows with the square of the rows; else 0."""
+        return self._per_pair * 1e-9 * float(len(self.rows or ())) ** 2
+
+    def warm_up(self) -> None:
+        """Divide a few of the rows and forget it: that compiles just what the algorithm needs under this policy."""
+        if self.rows is not None and len(self.rows):
+            run_in_background = replace(self.schema, requirements=deepcopy(self.schema.requirements))
+            partition(self.algorithm, self.rows.take(slice(0, _FEW)), run_in_background, self._options, self._seed)
+
+    def divide(self, progress: Progress) -> None:
+        """Make groups; they are ordered by their ids, which tell nothing."""
+        if self.rows is None:
+            return
+        n = max(len(self.rows), 1)
+        found = partition(
+            self.algorithm, self.rows, self.schema, self._options, self._seed, lambda settled: progress(settled / n)
+        )
+        self.tally.suppress(found.suppressed)
+        self._limits.check(self.tally)
+        self.groups = sorted(found.groups, key=lambda group: group.id)
+
+    def write(self, writer: RecordWriter, progress: Progress) -> None:
+        """Write all groups."""
+        for start in range(0, len(self.groups), AT_ONCE):
+            groups = self.groups[start : start + AT_ONCE]
+            writer.write(groups)
+            self.tally.publish(groups, 0.0)
+            progress(min(1.0, (start + AT_ONCE) / len(self.groups)))
+        writer.close()
+
+    def summary(self) -> dict[str, Any]:
+        """What came of it, as plain data."""
+        tally = self.tally
+        return {
+            "algorithm": self.algorithm,
+            "rows": tally.consumed,
+            "published": tally.published,
+            "suppressed": tally.suppressed,
+            "rejected": dict(tally.rejected),
+            **({} if tally.lines is None else {"lines": asdict(tally.lines)}),
+            "classes": len(self.groups),
+            **smallest_group(tally.smallest, tally.k, tally.counts),
+            "loss": round(tally.loss, 5),
+            "loss_per_attribute": {name: round(loss, 5) for name, loss in tally.losses.items()},
+            "raised": dict(tally.raised),
+            "loss_of_sensitive": {name: round(loss, 5) for name, loss in tally.lost_by_raising.items()},
+        }

@@ -1,7 +1,0 @@
-"""Proposes a policy for a table: roles, types and hierarchies with their reasons. Decides nothing a person must."""
-
-from stream_anon.propose.columns import Column, columns_of
-from stream_anon.propose.judge import Proposal, judge, subject_of
-from stream_anon.propose.write import policy_name, policy_text
-
-__all__ = ["Column", "Proposal", "columns_of", "judge", "policy_name", "policy_text", "subject_of"]

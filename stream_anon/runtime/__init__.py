@@ -1,1 +1,0 @@
-"""Runs: sources, engines and sinks put together."""

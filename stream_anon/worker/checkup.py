@@ -1,0 +1,43 @@
+"""Whether a worker could take up the committed ledgers of a group; it joins nothing and changes nothing."""
+
+from __future__ import annotations
+
+import time
+
+from stream_anon.core.schema import Schema
+from stream_anon.kafka.doctor import LONGEST_TRANSACTION, STAYS_OPEN, Finding
+from stream_anon.policy.settings import KafkaSettings
+from stream_anon.worker.factory import transport_of
+from stream_anon.worker.ledger.codec import Codec
+from stream_anon.worker.restore import REMEDIES, OtherPolicyError, QuarantineError, Restorer
+
+
+def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
+    """One line for all partitions that are well, one for each that would be quarantined or cannot be read."""
+    transport = transport_of(kafka, "doctor")
+    try:
+        facts, bounds = transport.facts(kafka.input), transport.bounds(kafka.input)
+        used = any(end > 0 for _, end in transport.bounds(kafka.output).values())
+        every = set(range(facts.partitions))
+        ledgers, until = transport.ledgers(every), time.monotonic() + LONGEST_TRANSACTION
+        while len(ledgers) < len(every) and time.monotonic() < until:
+            ledgers |= transport.ledgers(every - set(ledgers))
+        fingerprint = bytes.fromhex(schema.fingerprint)[:8]
+        restorer = Restorer(Codec.of(schema.keys.ledger), fingerprint, facts, bounds, used, None)
+        try:
+            restorer.refuse_others(ledgers)
+        except OtherPolicyError as error:
+            found, _, remedy = str(error).partition(": ")
+            return [Finding("policy of the group", False, found, remedy)]
+        bad = [
+            Finding(f"ledger of partition {number}", False, "an open transaction holds it", STAYS_OPEN)
+            for number in sorted(every - set(ledgers))
+        ]
+        for number, committed in ledgers.items():
+            try:
+                restorer.restore(number, committed, ledgers)
+            except QuarantineError as error:
+                bad.append(Finding(f"ledger of partition {number}", False, error.code, REMEDIES[error.code]))
+        return bad or [Finding("ledgers", True, f"{len(ledgers)} of {facts.partitions} partition(s) can be taken up")]
+    finally:
+        transport.close()

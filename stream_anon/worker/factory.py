@@ -1,0 +1,111 @@
+"""A worker from a policy: refuses what cannot be repeated identically, and takes the delay it needs off the bound."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import replace
+
+from stream_anon.core.encode import Encoder
+from stream_anon.core.group import Reason, encode_all, release
+from stream_anon.core.record_template import writable
+from stream_anon.core.schema import Schema
+from stream_anon.errors import Problem, StreamAnonError
+from stream_anon.kafka.clients import client_of
+from stream_anon.kafka.transport import Transport
+from stream_anon.policy.policy import Policy
+from stream_anon.policy.settings import KafkaSettings
+from stream_anon.stream import build as build_engine
+from stream_anon.worker.groups import Core
+from stream_anon.worker.ledger.codec import LIMIT
+from stream_anon.worker.restore import Start
+from stream_anon.worker.schedule import engine_bound
+from stream_anon.worker.settings import WorkerSettings
+from stream_anon.worker.state.partition import PER_ROW
+
+_LARGEST_K = int(LIMIT / PER_ROW / 3)
+"""Groups are announced whole in one ledger, and may be larger than k."""
+
+
+def problems(policy: Policy) -> list[Problem]:
+    """What keeps a policy from being run on Kafka: whatever could make a group come out differently the second time."""
+    found = []
+    if policy.kafka is None:
+        found.append(Problem((), "no-kafka", "the policy has no `kafka` part", "add bootstrap, group, input, output"))
+    if policy.secret is None:
+        why = "a worker that takes over could not publish the same groups again without a secret"
+        found.append(Problem((), "no-secret", why, "secret: ${STREAM_ANON_SECRET}"))
+    if getattr(policy.algorithm, "reuse", False):
+        why = "a group published with an old box cannot be made again from its members"
+        found.append(Problem(("algorithm", "reuse"), "reuse", why, "reuse: false"))
+    for i, model in enumerate(policy.privacy):
+        if getattr(model, "estimate", None) is not None:
+            why = "a model that learns from the stream could judge the same group differently after a restart"
+            found.append(Problem(("privacy", i, "estimate"), "estimate", why, "give a fixed table instead"))
+        if getattr(model, "k", 0) > _LARGEST_K:
+            why = f"a group is announced in one ledger, which holds k up to {_LARGEST_K}"
+            found.append(Problem(("privacy", i, "k"), "k-too-large", why))
+    return found
+
+
+def core_of(schema: Schema) -> Core:
+    """The anonymizing core of a policy, with engines that let go early enough to announce and publish in time."""
+    stream = schema.policy.stream
+    delay = stream.max_delay.time
+    if delay is not None:
+        bound = stream.max_delay.model_copy(update={"time": engine_bound(delay)})
+        stream = stream.model_copy(update={"max_delay": bound})
+    early = replace(schema, policy=schema.policy.model_copy(update={"stream": stream}))
+    return Core(
+        Encoder(schema).encode,
+        lambda: build_engine(early),
+        lambda rows: release(rows, schema, Reason.READY),
+        encode_all,
+        bytes.fromhex(schema.fingerprint)[:8],
+        schema.keys.ledger,
+        lambda rows: [writable(values) for values in rows.values.tolist()],
+    )
+
+
+def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
+    """How the worker of a policy runs."""
+    kafka = kafka_of(policy)
+    largest = max((getattr(model, "k", 1) for model in policy.privacy), default=1)
+    return WorkerSettings(
+        kafka.input,
+        kafka.output,
+        kafka.dead_letter,
+        kafka.dead_letter_payload,
+        policy.stream.max_delay.time,
+        apart=policy.stream.scope == "partition",
+        start=start,
+        most_waiting=policy.stream.max_buffer,
+        pause_at=min(0.75, 1 - (2 * largest * PER_ROW + 300) / LIMIT),
+    )
+
+
+def kafka_of(policy: Policy) -> KafkaSettings:
+    """The `kafka` part, which has to be there."""
+    if policy.kafka is None:
+        raise StreamAnonError("the policy has no `kafka` part: add bootstrap, group, input and output")
+    return policy.kafka
+
+
+def transport_of(kafka: KafkaSettings, instance: str | None = None, static: bool = False) -> Transport:
+    """The connection of one worker slot; a `static` member keeps its partitions over a short absence."""
+    options = dict(kafka.options)
+    if static and instance is not None:
+        options.setdefault("group.instance.id", instance)
+    return client_of(kafka.client).transport(
+        kafka.bootstrap,
+        kafka.group,
+        kafka.input,
+        transactional_id=transactional_id(kafka.group, instance),
+        options=options,
+    )
+
+
+def transactional_id(group: str, instance: str | None) -> str:
+    """One per worker slot. A named slot fences its own predecessor at once; an unnamed one waits for the time-out."""
+    slot = instance or f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
+    return f"stream-anon-{group}-{slot}"

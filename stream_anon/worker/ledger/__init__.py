@@ -1,0 +1,1 @@
+"""What a partition remembers between two transactions, and how it fits beside an offset; only this room knows sizes."""

@@ -1,0 +1,165 @@
+"""A ledger as the text beside a committed offset: compact, encrypted, ended by NUL; the decoder believes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import zlib
+from base64 import b85decode
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from stream_anon.errors import StreamAnonError
+from stream_anon.kafka.transport import Committed
+from stream_anon.worker.ledger.ledger import Ledger, Members, Place
+from stream_anon.worker.ledger.packing import Reader, Writer, pack_members, unpack_members
+
+LIMIT = 4_095
+"""Characters before the closing NUL: brokers take 4,096, and one client reads text without NUL past its end."""
+
+_VERSION = "2"  # 1 was sealed under keys derived without scrypt
+_POWERS = 85 ** np.arange(4, -1, -1)
+_ALPHABET = np.frombuffer(
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~", dtype=np.uint8
+)
+_MOST = 1 << 24  # bytes a decoder will inflate: far beyond any ledger that fits, far below what would hurt
+
+
+class LedgerError(StreamAnonError):
+    """A committed text is not the ledger of this partition. `code` names the finding, the message the remedy."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """Encodes and decodes under keys derived from the policy's secret.
+
+    The nonce is a keyed hash of the content. The content holds writer and sequence, so no nonce serves two contents,
+    and equal ledgers have equal texts.
+    """
+
+    _cipher: AESGCM
+    _nonce_key: bytes
+
+    @classmethod
+    def of(cls, secret: bytes) -> Codec:
+        """The codec of a secret."""
+        return cls(AESGCM(derive(secret, b"ledger cipher")), derive(secret, b"ledger nonce"))
+
+    def __repr__(self) -> str:
+        return "<Codec>"
+
+    def encode(self, ledger: Ledger) -> Committed:
+        """Offset and text. The text may be longer than the limit: whoever commits has to look at it."""
+        body = _pack(ledger)
+        small = zlib.compress(body, 6)
+        plain = b"z" + small if len(small) < len(body) else b"r" + body
+        nonce = hmac.digest(self._nonce_key, plain, "sha256")[:12]
+        sealed = nonce + self._cipher.encrypt(nonce, plain, _VERSION.encode())
+        return Committed(ledger.low, _VERSION + b85encode(sealed) + "\0")
+
+    def decode(self, committed: Committed, place: Place) -> Ledger:
+        """The ledger of `place`, or a `LedgerError` that says why this is none."""
+        text = committed.metadata.partition("\0")[0]
+        if not text:
+            raise LedgerError("empty", "an offset was committed without its ledger: by a tool, or by another program")
+        if text[0] != _VERSION:
+            raise LedgerError("version", "the ledger was written by another version of this program")
+        try:
+            sealed = b85decode(text[1:])
+            plain = self._cipher.decrypt(sealed[:12], sealed[12:], _VERSION.encode())
+        except (ValueError, InvalidTag):
+            raise LedgerError("unreadable", "the ledger cannot be decrypted: another secret, or another text") from None
+        try:
+            ledger, whose = _unpack(_inflate(plain), place)
+        except (ValueError, IndexError, zlib.error, OverflowError):
+            raise LedgerError("malformed", "the ledger was decrypted but makes no sense") from None
+        if whose != _whose(place):
+            raise LedgerError("misplaced", "the ledger belongs to another cluster, topic or partition, or an older one")
+        if ledger.low != committed.offset:
+            raise LedgerError("moved", "the committed offset was changed and the ledger beside it was not")
+        return ledger
+
+
+def b85encode(data: bytes) -> str:
+    """What `base64.b85encode` makes, all words at once: the library goes word by word, in Python.
+
+    >>> b85encode(b"ledger"), b85decode(b85encode(b"ledger"))
+    ('Y-MC;WpV', b'ledger')
+    """
+    padding = -len(data) % 4
+    words = np.frombuffer(data + bytes(padding), dtype=">u4").astype(np.int64)
+    digits = words[:, None] // _POWERS % 85
+    return bytes(_ALPHABET[digits])[: 5 * len(words) - padding].decode("ascii")
+
+
+def fits(committed: Committed) -> bool:
+    """Whether this text may be committed."""
+    return len(committed.metadata) <= LIMIT + 1
+
+
+def derive(secret: bytes, purpose: bytes) -> bytes:
+    """A key for one purpose only."""
+    return HKDF(hashes.SHA256(), 32, salt=None, info=b"stream-anon " + purpose).derive(secret)
+
+
+def digest_of(key: bytes, records: list[bytes]) -> int:
+    """A keyed 64-bit digest of one group's records in their order, which hold no line feed; those of several groups are
+    added.
+    """
+    return int.from_bytes(hashlib.sha256(b"\n".join([key, *records])).digest()[:8], "big")
+
+
+def _whose(place: Place) -> bytes:
+    return hashlib.sha256(f"{place.cluster_id}\n{place.topic_id}\n{place.partition}".encode()).digest()[:12]
+
+
+def _pack(ledger: Ledger) -> bytes:
+    out = Writer()
+    for number in (ledger.writer, ledger.sequence, ledger.known, ledger.low, ledger.position - ledger.low):
+        out.number(number)
+    out.raw(ledger.fingerprint.ljust(8, b"\0")[:8] + _whose(ledger.place) + ledger.digest.to_bytes(8, "big"))
+    waits = np.zeros(ledger.position - ledger.low, dtype=np.uint8)
+    waits[ledger.waiting - ledger.low] = 1
+    out.raw(np.packbits(waits).tobytes())
+    pack_members(out, ledger.announced)
+    return out.bytes()
+
+
+def _unpack(body: bytes, place: Place) -> tuple[Ledger, bytes]:
+    read = Reader(body)
+    writer, sequence, known, low, span = (read.number() for _ in range(5))
+    if span > 8 * len(body):
+        raise ValueError("longer than its text")
+    fingerprint, whose, digest = read.raw(8), read.raw(12), int.from_bytes(read.raw(8), "big")
+    bits = np.unpackbits(np.frombuffer(read.raw((span + 7) // 8), dtype=np.uint8))
+    if bits[span:].any():
+        raise ValueError("bits beyond the position")
+    waiting = np.flatnonzero(bits[:span]).astype(np.int64) + low
+    announced: tuple[Members, ...] = unpack_members(read)
+    read.end()
+    ledger = Ledger(place, fingerprint, low + span, waiting, announced, digest, known, writer, sequence)
+    if ledger.low != low:
+        raise ValueError("its lowest offset does not wait")
+    return ledger, whose
+
+
+def _inflate(plain: bytes) -> bytes:
+    kind, rest = plain[:1], plain[1:]
+    if kind == b"r":
+        return rest
+    if kind != b"z":
+        raise ValueError("unknown form")
+    inflater = zlib.decompressobj()
+    body = inflater.decompress(rest, _MOST)
+    if not inflater.eof or inflater.unused_data:
+        raise ValueError("not one whole stream")
+    return body

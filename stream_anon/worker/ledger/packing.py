@@ -1,0 +1,142 @@
+"""Numbers and group members as few bytes: variable-length integers, and bit-packed (partition, offset) pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_anon.worker.ledger.ledger import Members
+
+_WIDEST = 62  # bits of an offset; wider ones do not exist
+_MOST = 1 << 20  # members that room is made for; a ledger that fits has some thousands
+
+
+class Writer:
+    """Appends values; `Reader` takes them back in the same order."""
+
+    def __init__(self) -> None:
+        self._out = bytearray()
+
+    def number(self, value: int) -> None:
+        """A non-negative integer, seven bits a byte."""
+        if value < 0:
+            raise ValueError("negative")
+        while value > 127:
+            self._out.append(value & 127 | 128)
+            value >>= 7
+        self._out.append(value)
+
+    def raw(self, data: bytes) -> None:
+        """Bytes of a length the reader knows."""
+        self._out += data
+
+    def bytes(self) -> bytes:
+        """Everything so far."""
+        return bytes(self._out)
+
+
+class Reader:
+    """Takes values back; anything missing, left over or not in shortest form is a `ValueError`."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def number(self) -> int:
+        """A non-negative integer."""
+        value = shift = 0
+        while True:
+            byte = self.raw(1)[0]
+            value |= (byte & 127) << shift
+            if byte < 128:
+                break
+            shift += 7
+            if shift > 70:
+                raise ValueError("number too long")
+        if byte == 0 and shift:
+            raise ValueError("number not in shortest form")
+        return value
+
+    def raw(self, length: int) -> bytes:
+        """Exactly `length` bytes."""
+        part = self._data[self._at : self._at + length]
+        if length < 0 or len(part) != length:
+            raise ValueError("too short")
+        self._at += length
+        return part
+
+    def end(self) -> None:
+        """Nothing may be left."""
+        if self._at != len(self._data):
+            raise ValueError("too long")
+
+
+def pack_members(out: Writer, groups: Sequence[Members]) -> None:
+    """Sizes, then for all members a partition's index and the distance to that partition's lowest offset."""
+    out.number(len(groups))
+    if not groups:
+        return
+    for members in groups:
+        out.number(len(members))
+    flat = np.concatenate(groups)
+    partitions, index = np.unique(flat[:, 0], return_inverse=True)
+    lowest = np.full(len(partitions), np.iinfo(np.int64).max)
+    np.minimum.at(lowest, index, flat[:, 1])
+    distance = flat[:, 1] - lowest[index]
+    out.number(len(partitions))
+    for partition, low in zip(partitions.tolist(), lowest.tolist(), strict=True):
+        out.number(partition)
+        out.number(low)
+    width = int(distance.max()).bit_length()
+    out.number(width)
+    out.raw(_bits(index.astype(np.int64), (len(partitions) - 1).bit_length()))
+    out.raw(_bits(distance, width))
+
+
+def unpack_members(read: Reader) -> tuple[Members, ...]:
+    """The groups again."""
+    count = read.number()
+    if not count:
+        return ()
+    sizes = [read.number() for _ in range(count)]
+    total = sum(sizes)
+    kinds = read.number()
+    if not 0 < kinds <= total or min(sizes) < 1:
+        raise ValueError("a group without members")
+    if total > _MOST:
+        raise ValueError("more members than any ledger holds")
+    pairs = [(read.number(), read.number()) for _ in range(kinds)]
+    width = read.number()
+    if width > _WIDEST:
+        raise ValueError("offsets too wide")
+    index = _numbers(read, total, (kinds - 1).bit_length())
+    distance = _numbers(read, total, width)
+    flat = np.array(pairs, dtype=np.int64)[index]
+    flat[:, 1] += distance
+    if (flat < 0).any():
+        raise ValueError("no such offset")
+    groups = tuple(flat[first:last] for first, last in pairwise(accumulate(sizes, initial=0)))
+    for members in groups:
+        if any(a >= b for a, b in pairwise(map(tuple, members.tolist()))):
+            raise ValueError("members out of order")
+    return groups
+
+
+def _bits(values: npt.NDArray[np.int64], width: int) -> bytes:
+    if not width:
+        return b""
+    shifts = np.arange(width - 1, -1, -1, dtype=np.int64)
+    return np.packbits(((values[:, None] >> shifts) & 1).astype(np.uint8).ravel()).tobytes()
+
+
+def _numbers(read: Reader, count: int, width: int) -> npt.NDArray[np.int64]:
+    if not width:
+        return np.zeros(count, dtype=np.int64)
+    bits = np.unpackbits(np.frombuffer(read.raw((count * width + 7) // 8), dtype=np.uint8))
+    if bits[count * width :].any():
+        raise ValueError("bits beyond the last member")
+    shifts = np.arange(width - 1, -1, -1, dtype=np.int64)
+    values: npt.NDArray[np.int64] = (bits[: count * width].reshape(count, width).astype(np.int64) << shifts).sum(axis=1)
+    return values

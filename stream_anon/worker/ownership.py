@@ -1,0 +1,251 @@
+"""Which partitions are ours, and since when that is certain; it follows the group and restores what was assigned."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+
+from stream_anon.kafka.transport import AbortableError, Committed, Membership, Polled, TopicFacts, Transport
+from stream_anon.observe.observer import Observer
+from stream_anon.worker.groups import Core
+from stream_anon.worker.ledger.codec import Codec
+from stream_anon.worker.ledger.ledger import Place
+from stream_anon.worker.renderer import WithdrawnError, members_of
+from stream_anon.worker.restore import REMEDIES, QuarantineError, Reader, Restorer
+from stream_anon.worker.settings import WorkerSettings
+from stream_anon.worker.state.partition import Partition, rows_of
+from stream_anon.worker.state.state import WorkerState
+
+_log = logging.getLogger("stream_anon.worker")
+_LEARN_EVERY = 5.0  # seconds between questions whether every partition has a ledger by now
+_TELL_EVERY = 30.0  # seconds between words about partitions that wait for a predecessor's transaction to end
+_STUCK = "ask stream-anon doctor"
+_ANCHOR = 0
+"""The partition whose owner writes a group's first ledger. Nobody else begins before: the group has one policy."""
+_TRIES = 5  # questions for the ledgers before a worker joins; a new broker needs some seconds for the first answer
+
+
+class Ownership:
+    """Follows every poll. `membership` is the last stable capture: while the group changes it still holds, and the
+    broker refuses it from the moment the next generation begins.
+
+    `quarantined` partitions are ours but not touched; they are judged again in the next generation. `known` is how
+    many partitions are known to have a ledger.
+    """
+
+    def __init__(
+        self, transport: Transport, state: WorkerState, core: Core, settings: WorkerSettings, observer: Observer
+    ) -> None:
+        self.membership: Membership | None = None
+        self.quarantined: dict[int, str] = {}
+        self.known = 0
+        self._generation: int | None = None
+        self._unrestored: set[int] = set()
+        self._early: set[int] = set()  # not begun because the group has no ledger yet, and the anchor is not ours
+        self._learned = float("-inf")
+        self._newest: dict[Place, int] = {}  # the highest sequence number seen in each partition's ledger
+        self._stuck: float | None = None  # since when, or since the last word about it
+        self._transport, self._state, self._core = transport, state, core
+        self._settings, self._observer = settings, observer
+        self.codec = Codec.of(core.key)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every partition assigned is restored and none is quarantined."""
+        return self.membership is not None and not self._unrestored and not self.quarantined
+
+    def check_topics(self) -> None:
+        """Refuse topics that cannot keep the promise, before anything is read."""
+        settings = self._settings
+        self._transport.facts(settings.input)
+        for topic in filter(None, (settings.output, settings.dead_letter)):
+            facts = self._transport.facts(topic)
+            facts.refuse_an_old_broker()
+            if topic == settings.output:
+                facts.refuse_compaction(topic)
+                self._state.largest = min(self._state.largest, facts.max_message_bytes - 512)
+
+    def check_policy(self) -> None:
+        """Refuse to join a group that works by another policy. What is not told now is judged when it is restored."""
+        reader = Reader(self.codec, self._core.fingerprint, self._transport.facts(self._settings.input))
+        every = range(reader.facts.partitions)
+        texts: dict[int, Committed | None] = {}
+        for _ in range(_TRIES):
+            with suppress(AbortableError):
+                texts = texts or self._transport.ledgers(every)
+        reader.refuse_others(texts)
+
+    def concerned(self, polled: Polled) -> bool:
+        """Whether following this poll may change whose partitions are ours: no transaction may be under way then."""
+        member, mine = polled.membership, set(self._state.partitions)
+        if polled.assigned or polled.out_of_range or polled.over:
+            return True
+        return member is not None and (
+            member.generation != self._generation or bool(self._unrestored) or not mine <= member.partitions
+        )
+
+    def follow(self, polled: Polled, now: float) -> frozenset[int]:
+        """Take up what the poll told of the group; the partitions that were ours before and still are.
+
+        1. What was assigned anew is forgotten first, even if it was ours, and what the log no longer holds at our
+        position.  2. What is gone is dropped.  3. In a new generation every ledger is read again, and a partition
+        somebody else wrote to is dropped.  4. What has no state is restored.
+        """
+        before = set(self._state.partitions)
+        self._newest |= {mine.ledger.place: mine.ledger.sequence for mine in self._state.partitions.values()}
+        for number in polled.assigned | (polled.out_of_range & before):
+            self.forget(number, now)
+        member = polled.membership
+        if polled.over:
+            self.membership = None
+        if member is None:
+            return frozenset(before & set(self._state.partitions))
+        self.membership = member
+        for number in (before | self._unrestored | set(self.quarantined)) - member.partitions:
+            self._state.drop(number, now)
+            self._observer.left(number)
+            self._unrestored.discard(number)
+            self.quarantined.pop(number, None)
+        if member.generation != self._generation:
+            self._verify(now)
+            self._unrestored |= set(self.quarantined)
+            self.quarantined.clear()
+            self._generation = member.generation
+            self._learned = float("-inf")
+        self._unrestored |= member.partitions - set(self._state.partitions) - set(self.quarantined)
+        stayed = frozenset(before & set(self._state.partitions))
+        if self._unrestored:
+            self._restore(now)
+        self._tell_stuck(now)
+        self._learn(now)
+        self._observer.assigned(len(self._state.partitions), dict(self.quarantined))
+        return stayed
+
+    def forget(self, number: int, now: float) -> None:
+        """Drop a partition's state and restore it from its ledger later."""
+        if number in self._state.partitions:
+            ledger = self._state.partitions[number].ledger
+            self._newest[ledger.place] = ledger.sequence
+        self._state.drop(number, now)
+        self._transport.pause([number])
+        self.quarantined.pop(number, None)
+        self._unrestored.add(number)
+
+    def _verify(self, now: float) -> None:
+        """Forget what somebody else wrote to, and what was never written: who may write first is asked anew."""
+        mine = self._state.partitions
+        texts = self._transport.ledgers(set(mine)) if mine else {}
+        for number, partition in list(mine.items()):
+            if number not in texts or partition.text is None or texts[number] != partition.text:
+                self.forget(number, now)
+
+    def _restore(self, now: float) -> None:
+        texts = self._transport.ledgers(self._unrestored)
+        self._early.clear()
+        if not texts:
+            return
+        try:
+            restorer, siblings = self._look_around(texts)
+            restored: dict[int, Partition] = {}
+            for number, text in texts.items():
+                if text is None and not _settled(number, siblings, restorer.facts.partitions):
+                    continue
+                self._unrestored.discard(number)
+                try:
+                    found = restorer.restore(number, text, siblings)
+                except QuarantineError as error:
+                    self._quarantine(number, error.code)
+                    continue
+                if text is None and not self._may_begin(restorer, siblings):
+                    self._unrestored.add(number)
+                    self._early.add(number)
+                    continue
+                if found.ledger.sequence < self._newest.get(found.ledger.place, 0):
+                    self._unrestored.add(number)
+                    if self._stuck is None:
+                        _log.error("an old ledger was told, and is asked for again", extra={"partition": number})
+                    continue
+                restored[number] = found
+            self._replay(restored, now)
+        except AbortableError:  # the broker is not there for the moment: ask again after the next poll
+            self._unrestored |= set(texts) - set(self.quarantined)
+            return
+        for number, partition in restored.items():
+            self._state.partitions[number] = partition
+            self._transport.seek(number, partition.position)
+            self._tell_lost(number, partition)
+        self._transport.resume(restored)
+
+    def _may_begin(self, reader: Reader, siblings: dict[int, Committed | None]) -> bool:
+        """Whether a partition without a ledger may get its first one from us.
+
+        A group whose ledgers are ours is ours. A group without any belongs to the policy of the member that has the
+        anchor in this generation: the broker refuses what it commits under another. So no two policies can begin.
+        """
+        has_anchor = self.membership is not None and _ANCHOR in self.membership.partitions
+        return has_anchor or bool(reader.read_all(siblings)[0])
+
+    def _look_around(self, texts: dict[int, Committed | None]) -> tuple[Restorer, dict[int, Committed | None]]:
+        facts: TopicFacts = self._transport.facts(self._settings.input)
+        bounds = self._transport.bounds(self._settings.input)
+        used = any(end > 0 for _, end in self._transport.bounds(self._settings.output).values())
+        siblings = self._transport.ledgers(range(facts.partitions)) if None in texts.values() else {}
+        start = self._settings.start
+        return Restorer(self.codec, self._core.fingerprint, facts, bounds, used, start), siblings
+
+    def _replay(self, restored: dict[int, Partition], now: float) -> None:
+        """Announced groups come first, identically; what cannot be identical is withdrawn."""
+        refs = members_of([partition.ledger for partition in restored.values()])
+        fetched = self._transport.fetch(refs) if refs else {}
+        for number, partition in restored.items():
+            groups = partition.ledger.announced
+            try:
+                partition.announced = self._state.renderer.reprint(partition.ledger, fetched, now)
+            except WithdrawnError as error:
+                rows = sum(len(members) for members in groups)
+                self._observer.withdrawn(error.reason, len(groups), rows)
+                told = {"partition": number, "reason": error.reason, "groups": len(groups), "records": rows}
+                _log.error("announced groups withdrawn", extra=told)
+            _log.info("restored", extra={"partition": number, "replayed": rows_of(partition.announced)})
+
+    def _tell_lost(self, number: int, partition: Partition) -> None:
+        """Rows that waited and fell to retention before they were read again."""
+        lost = int((partition.ledger.waiting < partition.position).sum())
+        if lost:
+            self._observer.suppressed("retention", lost)
+            _log.error("records lost to retention", extra={"partition": number, "records": lost})
+
+    def _tell_stuck(self, now: float) -> None:
+        """Partitions that cannot be restored, again and again: mostly a transaction over their offsets stays open."""
+        if not self._unrestored:
+            self._stuck = None
+        elif self._stuck is None:
+            self._stuck = now
+        elif now - self._stuck >= _TELL_EVERY:
+            self._stuck = now
+            waits_for = "the group's first ledger" if self._early >= self._unrestored else "a transaction to end"
+            told = {"partitions": sorted(self._unrestored), "remedy": _STUCK}
+            _log.warning(f"waiting for {waits_for}", extra=told)
+
+    def _quarantine(self, number: int, code: str) -> None:
+        self.quarantined[number] = code
+        _log.error("quarantined", extra={"partition": number, "code": code, "remedy": REMEDIES[code]})
+
+    def _learn(self, now: float) -> None:
+        """Ask from time to time whether every partition has a ledger by now."""
+        if now - self._learned < _LEARN_EVERY or self._unrestored:
+            return
+        self._learned = now
+        try:
+            count = self._transport.facts(self._settings.input).partitions
+        except AbortableError:
+            return
+        if count > self.known:
+            texts = self._transport.ledgers(range(count))
+            if len(texts) == count and all(text is not None for text in texts.values()):
+                self.known = count
+
+
+def _settled(number: int, siblings: dict[int, Committed | None], partitions: int) -> bool:
+    """Whether it can be judged that nobody ever committed for a partition: no transaction open, no news meanwhile."""
+    return len(siblings) >= partitions and siblings.get(number) is None

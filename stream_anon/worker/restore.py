@@ -1,0 +1,144 @@
+"""Where a worker may begin with a partition: from its ledger, from a start that is proved new, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from stream_anon.errors import StreamAnonError
+from stream_anon.kafka.transport import Committed, TopicFacts
+from stream_anon.worker.ledger.codec import Codec, LedgerError
+from stream_anon.worker.ledger.ledger import Ledger, Place
+from stream_anon.worker.state.partition import Partition
+
+Start = Literal["earliest", "latest"]
+
+REMEDIES = {
+    "empty": "another program or a tool committed this offset without its ledger: delete the group's offset of this "
+    "partition and say with --from where to begin",
+    "version": "run the version of this program that wrote the ledger until the group is drained, then use a new group "
+    "name with --from latest",
+    "unreadable": "give back the secret the group was started with, or move the group with stream-anon handover, "
+    "or use a new group name",
+    "malformed": "use a new group name, and report this",
+    "misplaced": "the topic was made anew or moved: use a new group name",
+    "moved": "a tool changed the offset and not its ledger: delete the group's offset of this partition and say with "
+    "--from where to begin",
+    "beyond": "the log ends before the committed offset, so the broker lost records: use a new group name",
+    "unproved": "nothing is committed for this partition but the output was used already: if it is safe to read it "
+    "again, say so with --from earliest, or skip what is there with --from latest",
+}
+"""What to do about each quarantine; the words are the codes in logs and metrics."""
+
+
+class QuarantineError(Exception):
+    """This partition must not be touched. `code` is a key of `REMEDIES`."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        super().__init__(f"{code}: {REMEDIES[code]}")
+
+
+class OtherPolicyError(StreamAnonError):
+    """The consumer group belongs to another policy: two of them would publish the same people by two rules."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, partition: int, theirs: bytes | None, ours: bytes) -> None:
+        by = "another secret" if theirs is None else f"the policy with fingerprint {theirs.hex()}"
+        super().__init__(
+            f"the consumer group works by {by} (ledger of partition {partition}), this policy has fingerprint "
+            f"{ours.hex()}: start the policy of the group; or give this one its own `kafka.group` and `kafka.output`; "
+            "or end all workers of the group and move it with: stream-anon handover (docs/kafka.md, rolling to a new "
+            "policy)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the ledgers of one input topic under one policy, and refuses those of another."""
+
+    codec: Codec
+    fingerprint: bytes
+    facts: TopicFacts
+
+    def place(self, partition: int) -> Place:
+        """Tell where a ledger of this partition belongs."""
+        return Place(self.facts.cluster_id, self.facts.topic_id, partition)
+
+    def read(self, partition: int, committed: Committed) -> Ledger:
+        """Decode a ledger; raises `LedgerError`, or `OtherPolicyError` if another policy wrote it."""
+        ledger = self.codec.decode(committed, self.place(partition))
+        if ledger.fingerprint != self.fingerprint:
+            raise OtherPolicyError(partition, ledger.fingerprint, self.fingerprint)
+        return ledger
+
+    def read_all(self, ledgers: Mapping[int, Committed | None]) -> tuple[list[Ledger], list[str]]:
+        """Read what can be read, and collect the codes of what cannot."""
+        found: list[Ledger] = []
+        codes: list[str] = []
+        for number, committed in ledgers.items():
+            if committed is not None:
+                try:
+                    found.append(self.read(number, committed))
+                except LedgerError as error:
+                    codes.append(error.code)
+        return found, codes
+
+    def refuse_others(self, ledgers: Mapping[int, Committed | None]) -> None:
+        """Raise `OtherPolicyError` if the group works by another policy, or by another secret altogether."""
+        found, codes = self.read_all(ledgers)
+        if "unreadable" in codes and not found:
+            raise OtherPolicyError(min(n for n, text in ledgers.items() if text is not None), None, self.fingerprint)
+
+
+@dataclass(frozen=True, slots=True)
+class Restorer(Reader):
+    """Decides with what is known of the topic, its bounds, the output and the ledgers of all partitions."""
+
+    bounds: Mapping[int, tuple[int, int]]
+    output_used: bool
+    start: Start | None
+
+    def restore(
+        self, partition: int, committed: Committed | None, siblings: Mapping[int, Committed | None]
+    ) -> Partition:
+        """The partition as its ledger left it, ready to be read from `position`; else `QuarantineError`, or
+        `OtherPolicyError`.
+        """
+        if committed is None:
+            at = self._first(partition, siblings)
+            return Partition(Ledger(self.place(partition), self.fingerprint, at), None, at)
+        try:
+            ledger = self.read(partition, committed)
+        except LedgerError as error:
+            raise QuarantineError(error.code) from None
+        first, end = self.bounds[partition]
+        if ledger.position > end:  # below the position everything else counts as finished, new records too
+            raise QuarantineError("beyond")
+        return Partition(ledger, committed, max(ledger.low, first))
+
+    def _first(self, partition: int, siblings: Mapping[int, Committed | None]) -> int:
+        """The first offset of a partition nobody committed for.
+
+        A partition beyond those known to have had a ledger was added later and is read from its beginning. While the
+        group never had all its ledgers it is just starting. Else an offset expired, and reading again would repeat.
+        """
+        first, end = self.bounds[partition]
+        told = end if self.start == "latest" else first
+        ledgers, codes = self.read_all(siblings)
+        if not ledgers:
+            if "unreadable" in codes:
+                raise QuarantineError("unreadable")
+            if self.output_used and self.start is None:
+                raise QuarantineError("unproved")
+            return told
+        known = max(ledger.known for ledger in ledgers)
+        if known == 0:
+            return told
+        if partition >= known:
+            return first
+        if self.start is None:
+            raise QuarantineError("unproved")
+        return told

@@ -1,0 +1,1 @@
+"""What a worker holds between polls: partitions, rows that wait, dead letters."""

@@ -1,0 +1,56 @@
+"""Finds the record that breaks a step of the core, so that it is rejected alone and the worker goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stream_anon.errors import StreamAnonError
+from stream_anon.worker.groups import Floats, Ints
+
+UNUSABLE = "unusable"
+"""The code of a record that makes the program fail: a defect, told by the log, that must not stop a worker."""
+
+_log = logging.getLogger("stream_anon.worker")
+Encode = Callable[[Sequence[bytes | None], Ints, Floats], Any]
+
+
+def encode_usable(
+    encode: Encode, values: Sequence[bytes | None], ref: Ints, arrived: Floats
+) -> tuple[Any, list[int], Ints]:
+    """Encode records; if that fails, find out which of them it fails for, one by one, and leave them out.
+
+    Returns what was encoded, the places of the records left out, and those of the others. An error that no single
+    record brings about is raised.
+    """
+    every = np.arange(len(values))
+    try:
+        return encode(values, ref, arrived), [], every
+    except StreamAnonError:
+        raise
+    except Exception as error:
+        bad = [i for i in range(len(values)) if not _encodes(encode, values[i], ref[i : i + 1], arrived[i : i + 1])]
+        if not bad:
+            raise
+        tell("encode", error, len(bad))
+    good = np.delete(every, bad)
+    return encode([values[i] for i in good], ref[good], arrived[good]), bad, good
+
+
+def _encodes(encode: Encode, value: bytes | None, ref: Ints, arrived: Floats) -> bool:
+    try:
+        encode([value], ref, arrived)
+    except StreamAnonError:
+        raise
+    except Exception:
+        return False
+    return True
+
+
+def tell(step: str, error: Exception, records: int) -> None:
+    """Log the kind of an error and no more: its text could hold a value."""
+    told = {"step": step, "why": type(error).__name__, "records": records, "remedy": "report it: this is a defect"}
+    _log.error("unusable records rejected", extra=told)
