@@ -163,7 +163,7 @@ def findings() -> Iterator[str]:
 
 def _codes() -> Iterator[str]:
     package = Path(stream_anon.__file__).parent
-    for path in sorted([*(package / "policy").glob("*.py"), package / "core" / "lint.py"]):
+    for path in sorted([*(package / "policy").rglob("*.py"), package / "core" / "lint.py"]):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
             if called in ("Problem", "_warning") and isinstance(node, ast.Call) and len(node.args) > 1:

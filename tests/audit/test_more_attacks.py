@@ -123,7 +123,7 @@ def test_values_are_learned_only_where_quasi_identifiers_tell_them(told: float, 
 def encoded(policy: Path, rows: list[Row]) -> tuple[Schema, Any]:
     schema = Schema.compile(load(policy))
     ref = np.stack([np.zeros(len(rows), np.int64), np.arange(len(rows))], axis=1)
-    return schema, Encoder(schema).encode_cells(rows, ref, np.zeros(len(rows))).batch
+    return schema, Encoder(schema).encode(rows, ref, np.zeros(len(rows))).batch
 
 
 def test_forged_people_isolate_whom_they_surround(tmp_path: Path) -> None:

@@ -24,10 +24,10 @@ KILLED = """
 import os, signal, sys
 from stream_anon.cli import run
 from stream_anon.kafka.clients import client_of
-from stream_anon.runtime import topic_sheet
+from stream_anon.replay import topic_writer
 
 transport = client_of(sys.argv[1]).transport
-topic_sheet.AT_ONCE, left, commit = 60, [int(sys.argv[2])], transport.commit
+topic_writer.AT_ONCE, left, commit = 60, [int(sys.argv[2])], transport.commit
 
 def dying(self):
     left[0] -= 1

@@ -16,8 +16,7 @@ from stream_anon.demo import admissions, policy_text
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Polled
 from stream_anon.local.anonymize import Anonymization
-from stream_anon.replay import history as history
-from stream_anon.replay import topic_writer as topic_sheet
+from stream_anon.replay import history, topic_writer
 from stream_anon.replay.history import TopicHistory
 from stream_anon.replay.offset_range import OffsetRange, SpanError, span_of
 from stream_anon.replay.progress import NoteError
@@ -44,7 +43,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_sheet, "AT_ONCE", 25)
+    monkeypatch.setattr(topic_writer, "AT_ONCE", 25)
     monkeypatch.setattr(history, "AT_ONCE", 40)
     monkeypatch.setattr(history, "AHEAD", 20)
 
@@ -232,7 +231,7 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize(("since", "until", "span"), [e[1:] for e in EDGES], ids=[e[0] for e in EDGES])
+@pytest.mark.parametrize(("since", "until", "offset_range"), [e[1:] for e in EDGES], ids=[e[0] for e in EDGES])
 def test_spans(since: list[str], until: list[str], offset_range: OffsetRange) -> None:
     assert span_of(two_partitions(), "in", since, until) == offset_range
 

@@ -22,7 +22,7 @@ FAR = MaxDelay(time=1e6)
 
 def encoded(schema: Schema, rows: list[Row], first: int = 0) -> Batch:
     ref = np.stack([np.zeros(len(rows), np.int64), np.arange(first, first + len(rows))], axis=1)
-    return Encoder(schema).encode_cells(rows, ref, np.zeros(len(rows))).batch
+    return Encoder(schema).encode(rows, ref, np.zeros(len(rows))).batch
 
 
 @every_algorithm

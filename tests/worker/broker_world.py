@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fifo import fifo_core
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewTopic
 from memory_world import Notes
@@ -69,7 +70,7 @@ class World:
         change(transport)
         self.transports.append(transport)
         changes = {"dead_letter": self.dead, "delay": None, **changes}
-        return Worker(transport, core or core(), WorkerSettings(self.input, self.output, **changes), Notes())
+        return Worker(transport, core or fifo_core(), WorkerSettings(self.input, self.output, **changes), Notes())
 
     def produce(self, *values: bytes | None, partition: int = 0) -> None:
         for value in values:

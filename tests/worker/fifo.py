@@ -148,7 +148,7 @@ class Fifo:
         return taken
 
 
-def core(k: int = 3, delay: float | None = None, salt: bytes = b"policy one", keep: int = 0) -> Core:
+def fifo_core(k: int = 3, delay: float | None = None, salt: bytes = b"policy one", keep: int = 0) -> Core:
     return Core(
         encode,
         lambda: Fifo(k, delay, salt, keep),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
+from fifo import fifo_core
+
 from stream_anon.observe.observer import Observer
 from stream_anon.testing.memory import MemoryTransport
 from stream_anon.testing.memory_log import MemoryBroker
@@ -58,7 +60,7 @@ class World:
     def worker(self, name: str = "w", core: Core | None = None, **changes: object) -> Worker:
         settings = WorkerSettings("in", "out", **{"dead_letter": "dead", "delay": None, **changes})  # type: ignore[arg-type]
         transport = MemoryTransport(self.broker, name)
-        return Worker(transport, core or core(), settings, Notes(), clock=self.clock)
+        return Worker(transport, core or fifo_core(), settings, Notes(), clock=self.clock)
 
     def go(self, worker: Worker, rounds: int = 6, seconds: float = 0.3) -> Notes:
         for _ in range(rounds):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker_world import World, each_client, notes, rows
-from fifo import core
+from fifo import fifo_core
 from kafka import KafkaProducer, TopicPartition
 
 
@@ -72,7 +72,7 @@ def test_a_compacted_input_with_real_gaps(world: World) -> None:
     offsets = [offset for offset, _ in left]
     assert min(offsets) > 0, "the first record is gone"
     assert max(offsets) - min(offsets) >= len(offsets), "and others after it"
-    worker = world.worker(core=core(k=len(left)))
+    worker = world.worker(core=fifo_core(k=len(left)))
     world.published(len(left), worker)
     world.until(lambda: worker.state.partitions[0].ledger.low > max(offsets) + 1, worker)
     assert sorted(record["v"] for record in world.read()) == sorted(value.decode() for _, value in left)

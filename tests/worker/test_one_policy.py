@@ -15,7 +15,7 @@ from pathlib import Path
 import memory_world
 import pytest
 from broker_world import World, each_client, policy_on, rows
-from fifo import core
+from fifo import fifo_core
 
 from stream_anon.kafka.transport import GroupInUseError
 from stream_anon.testing.memory import MemoryTransport
@@ -26,7 +26,7 @@ from stream_anon.worker.ledger.ledger import Place
 from stream_anon.worker.loop import Worker
 from stream_anon.worker.restore import OtherPolicyError
 
-ONE, TWO = core(), core(salt=b"policy two")
+ONE, TWO = fifo_core(), fifo_core(salt=b"policy two")
 OLD = ONE.fingerprint.hex()
 
 

@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 
 import pytest
-from fifo import core
+from fifo import fifo_core
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -52,7 +52,7 @@ class Protocol(RuleBasedStateMachine):
         self.started += 1
         name = f"w{w}-{self.started}"
         self.puppets[w] = Puppet(
-            self.broker, name, f"slot{self.started}", self.settings, self.clock, core(K, keep=KEEP)
+            self.broker, name, f"slot{self.started}", self.settings, self.clock, fifo_core(K, keep=KEEP)
         )
         self.broker.join(name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fifo import core
+from fifo import fifo_core
 from memory_world import World, publish_and_leave, rows
 
 from stream_anon.errors import StreamAnonError
@@ -44,7 +44,7 @@ def test_a_topic_made_anew_is_a_quarantine(world: World) -> None:
 
 def test_another_secret_is_a_quarantine(world: World) -> None:
     publish_and_leave(world)
-    one = core()
+    one = fifo_core()
     other = Core(one.encode, one.engine, one.release, one.write, one.fingerprint, b"another secret")
     assert world.go(world.worker("x", other)).quarantined == {0: "unreadable"}
 
@@ -91,7 +91,7 @@ def test_a_log_shorter_than_the_committed_offset_is_a_quarantine(world: World) -
 def test_a_log_cut_below_the_position_is_a_quarantine(world: World) -> None:
     """Rows wait below the cut; what is written above it anew would count as finished."""
     world.produce(*rows(7))
-    world.go(world.worker(core=core(k=9)))
+    world.go(world.worker(core=fifo_core(k=9)))
     world.broker.leave("w")
     del world.broker.topics["in"][0].entries[5:]
     assert world.go(world.worker("x")).quarantined == {0: "beyond"}

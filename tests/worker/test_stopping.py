@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fifo import Fifo, Outcome, Rows, core
+from fifo import Fifo, Outcome, Rows, fifo_core
 from memory_world import World, rows
 
 
@@ -16,17 +16,17 @@ def world() -> World:
 
 def test_rows_without_company_are_suppressed_at_the_deadline(world: World) -> None:
     world.produce(*rows(2))
-    notes = world.go(world.worker(core=core(delay=1.0)), rounds=12)
+    notes = world.go(world.worker(core=fifo_core(delay=1.0)), rounds=12)
     assert ("suppressed", "deadline", 2) in notes.seen
     assert world.broker.committed[0].offset == 2
 
 
 def test_nothing_is_suppressed_before_the_partition_is_read_again(world: World) -> None:
     world.produce(*rows(5))
-    world.go(world.worker(core=core(k=6)))
+    world.go(world.worker(core=fifo_core(k=6)))
     world.broker.leave("w")
     world.produce(b"last")
-    worker = world.worker("x", core(k=6, delay=0.1), poll_records=1)
+    worker = world.worker("x", fifo_core(k=6, delay=0.1), poll_records=1)
     notes = world.go(worker, rounds=5, seconds=1.0)
     assert not [seen for seen in notes.seen if seen[0] == "suppressed"]
     world.go(worker, rounds=5, seconds=0.0)
@@ -46,7 +46,7 @@ def test_a_slow_engine_takes_smaller_bites(world: World) -> None:
             return super().push(rows, now)
 
     world.produce(*rows(3_000))
-    worker = world.worker(core=replace(core(), engine=lambda: Slow(3, None, b"policy one")), delay=3.2)
+    worker = world.worker(core=replace(fifo_core(), engine=lambda: Slow(3, None, b"policy one")), delay=3.2)
     world.go(worker, rounds=5, seconds=0.0)
     assert bites[0] > 1_000
     assert bites[1:] == [100] * (len(bites) - 1)

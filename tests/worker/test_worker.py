@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fifo import Fifo, Group, Outcome, Rows, core
+from fifo import Fifo, Group, Outcome, Rows, fifo_core
 from memory_world import Notes, World, announce_and_leave, notes_of, publish_and_leave, rows
 
 from stream_anon.errors import PrivacyViolation, StreamAnonError
@@ -117,7 +117,7 @@ def test_a_group_with_a_missing_member_is_withdrawn_whole(world: World) -> None:
 def test_other_bytes_under_the_same_fingerprint_are_withdrawn(world: World) -> None:
     world.produce(*rows(3))
     announce_and_leave(world)
-    one, two = core(), core(salt=b"policy two")
+    one, two = fifo_core(), fifo_core(salt=b"policy two")
     mixed = Core(one.encode, one.engine, two.release, one.write, one.fingerprint, one.key)
     notes = world.go(world.worker("x", mixed))
     assert ("withdrawn", "digest_differs", 1, 3) in notes.seen
@@ -128,7 +128,7 @@ def test_gaps_do_not_hold_the_offset_back(world: World) -> None:
     world.produce(*rows(8))
     for gone in (0, 4, 6, 7):
         world.broker.topics["in"][0].entries[gone].gone = True
-    world.go(world.worker(core=core(k=4)), rounds=12)
+    world.go(world.worker(core=fifo_core(k=4)), rounds=12)
     assert world.broker.committed[0].offset == 8
     assert len(world.out()) == 4
 
@@ -184,7 +184,7 @@ class Hoard(Fifo):
 
 def test_a_burst_that_would_overflow_the_ledger_pauses_and_drains(world: World) -> None:
     world.produce(*rows(60_000))
-    hoarding = replace(core(), engine=lambda: Hoard(5, 4.0, b"policy one"))
+    hoarding = replace(fifo_core(), engine=lambda: Hoard(5, 4.0, b"policy one"))
     worker = world.worker(core=hoarding, delay=5.0)
     longest, paused = 0, False
     for _ in range(2_000):
@@ -226,7 +226,7 @@ def test_a_group_stopped_at_the_gate_is_told_and_ends_the_worker() -> None:
             raise PrivacyViolation("a group of 1 row")
 
     world = World()
-    worker = world.worker(core=replace(core(), engine=lambda: Careless(3, None, b"")))
+    worker = world.worker(core=replace(fifo_core(), engine=lambda: Careless(3, None, b"")))
     world.produce(*(json.dumps({"v": i}).encode() for i in range(3)))
     with pytest.raises(PrivacyViolation):
         worker.run()
@@ -243,7 +243,7 @@ def test_the_lag_of_a_paused_partition_is_asked_for() -> None:
             self.last = records
 
     world = World()
-    worker = world.worker(core=core(k=99), most_waiting=5)
+    worker = world.worker(core=fifo_core(k=99), most_waiting=5)
     worker._observer = lags = Lags()
     world.produce(*rows(10))
     world.go(worker)
@@ -284,9 +284,9 @@ def test_a_rebalance_waits_for_the_transaction_under_way(world: World) -> None:
 
 def test_a_restored_partition_has_no_room_before_it_was_read_again(world: World) -> None:
     world.produce(*rows(3_000))
-    world.go(world.worker(core=core(k=5_000)))
+    world.go(world.worker(core=fifo_core(k=5_000)))
     world.broker.leave("w")
-    worker = world.worker("x", core=core(k=5_000), poll_records=100)
+    worker = world.worker("x", core=fifo_core(k=5_000), poll_records=100)
     while not worker.state.partitions:
         worker.step()
     partition = worker.state.partitions[0]
@@ -308,7 +308,7 @@ def test_a_poll_brings_no_more_than_the_ledgers_can_announce(partitions: int, ke
     world = World(partitions=partitions)
     for number in range(partitions):
         world.produce(*rows(6_000), partition=number)
-    worker, most = world.worker(core=core(k=2, keep=keep)), 0
+    worker, most = world.worker(core=fifo_core(k=2, keep=keep)), 0
     while not done(worker, 6_000):
         world.go(worker, rounds=1)
         most = max(most, worker.state.waiting)
@@ -322,11 +322,11 @@ def test_a_poll_brings_no_more_than_the_ledgers_can_announce(partitions: int, ke
 def test_what_is_read_again_comes_in_large_bites(world: World) -> None:
     """It stands in the ledger already: however full that is, nothing is added."""
     world.produce(*rows(20_000))
-    before = world.worker(core=core(k=2, keep=6_000))
+    before = world.worker(core=fifo_core(k=2, keep=6_000))
     while not done(before, 20_000):
         world.go(before, rounds=1)
     world.broker.leave("w")
-    after, rounds = world.worker("x", core=core(k=2, keep=6_000)), 0
+    after, rounds = world.worker("x", core=fifo_core(k=2, keep=6_000)), 0
     while not after.state.partitions:
         after.step()
     [partition] = after.state.partitions.values()

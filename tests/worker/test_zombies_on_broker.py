@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from broker_world import World, each_client, notes, policy_on, rows
-from fifo import core
+from fifo import fifo_core
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.worker.factory import core_of
@@ -39,7 +39,7 @@ def test_there_and_back_again(world: World) -> None:
     """All goes to another worker and comes back while the first stands still: its state is stale, and it knows."""
     world.create()
     world.produce(*rows(5))
-    first = world.worker(core=core(k=6), options={"max.poll.interval.ms": 6000})
+    first = world.worker(core=fifo_core(k=6), options={"max.poll.interval.ms": 6000})
     world.until(lambda: first.state.waiting == 5, first)
     first.transact()
     world.deserted()
