@@ -109,7 +109,7 @@ def pipe(
         lines = Lines(sys.stdin.fileno(), max_line)
         source = CsvLines(lines) if from_csv else lines
         run = Pipe(schema, source, sys.stdout.buffer, DeadLetters(file, as_json), time.monotonic)
-        make_ready(schema.policy, quiet=not talks)
+        make_ready(schema, quiet=not talks)
         if talks and sys.stdin.isatty():
             output.say(f"reading {'CSV' if from_csv else 'JSON lines'} from the terminal; Ctrl-D ends")
         os.set_blocking(sys.stdout.fileno(), True)

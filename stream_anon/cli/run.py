@@ -76,7 +76,7 @@ def run(
     from stream_anon.runtime.collector import calm_collector
     from stream_anon.runtime.worker import Worker
 
-    make_ready(loaded.policy)
+    make_ready(schema)
     log_to()
     kafka = kafka_of(loaded.policy)
     settings = settings_of(loaded.policy, start.value if start else None)
