@@ -8,6 +8,7 @@ import re
 import tomllib
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from image import DOCKERFILE, Image, instructions, last, stages
@@ -22,12 +23,14 @@ POD = yaml(ROOT / "deploy/kubernetes/base/statefulset.yaml")["spec"]["template"]
 SECRET = "a secret only for the tests, of no value"
 
 
-@pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
-    made = Image(tmp_path_factory.mktemp("image"))
-    made.build(stages()[0])
-    made.build([(name, words) for name, words in stages()[1] if name in ("ENV", "COPY")])
-    return made
+def test_the_image_is_built_and_run_as_written(tmp_path: Path, bootstrap: str, name: str) -> None:
+    """One test, because the build is dear: it fetches and installs what is locked."""
+    image = Image(tmp_path)
+    image.build(stages()[0])
+    image.build([(each, words) for each, words in stages()[1] if each in ("ENV", "COPY")])
+    every_step_was_carried_out(image)
+    a_pod_gets_its_kernels(image)
+    the_commands_work(image, bootstrap, name)
 
 
 def get(port: int, path: str) -> int:
@@ -40,7 +43,7 @@ def get(port: int, path: str) -> int:
         return 0
 
 
-def test_every_step_of_the_build_is_carried_out(image: Image) -> None:
+def every_step_was_carried_out(image: Image) -> None:
     written = [json.loads(words) for name, words in stages()[0] if name == "RUN"]
     assert image.done == written
     assert sum(command[0] in ("python", "pip", "stream-anon") for command in written) >= 4
@@ -50,7 +53,8 @@ def test_every_step_of_the_build_is_carried_out(image: Image) -> None:
     assert kernels, "the image brings its kernels along"
 
 
-def test_the_commands_of_compose_kubernetes_and_the_image(image: Image, bootstrap: str, name: str) -> None:
+def the_commands_work(image: Image, bootstrap: str, name: str) -> None:
+    """Those of the image itself, of compose and of Kubernetes, with the probes of all three."""
     policy = image.folder / "etc/stream-anon/policy.yaml"
     policy.parent.mkdir(parents=True, exist_ok=True)
     policy.write_text((ROOT / "deploy/policy.yaml").read_text().replace("admissions", name))
@@ -81,7 +85,7 @@ def test_the_commands_of_compose_kubernetes_and_the_image(image: Image, bootstra
     feed.wait(60)
 
 
-def test_the_step_before_a_pod_starts(image: Image) -> None:
+def a_pod_gets_its_kernels(image: Image) -> None:
     (step,) = POD["initContainers"]
     (image.folder / "kernels").mkdir(exist_ok=True)
     image.run(step["command"])
