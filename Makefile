@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?=
 
-.PHONY: demo test lint bench soak chaos rolling clean
+.PHONY: demo test lint lock bench soak chaos rolling clean
 
 demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
@@ -17,6 +17,14 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The versions and hashes of what the image installs, for every Python and platform; with no address of a registry.
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+lock: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOCK) --upgrade --extra fast --extra kafka --extra speed --output-file deploy/requirements.lock pyproject.toml
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	    | $(LOCK) --upgrade --output-file deploy/build.lock -
 
 # DATA: a folder with adult.csv and hierarchies/; without it a synthetic table serves.
 bench: $(VENV)/.test

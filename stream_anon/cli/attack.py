@@ -85,7 +85,7 @@ def _isolated(raw: Path, policy: Path, victims: int, rate: float) -> Measured:
     _, schema = prepare(policy)
     k = schema.requirements.k
     rows = encode_all(read_parts(raw), schema, Tally([], k, schema.counts), unheard, lambda share: None)
-    make_ready(schema.policy, quiet=True)
+    make_ready(schema, quiet=True)
     found = isolate(schema, rows, victims, rate) if rows is not None and len(rows) else Isolation(0, 0, 0)
     meaning = f"of a victim's group nobody is left when {k - 1} forged {schema.counts} are struck out"
     return Measured("isolation", "", meaning, found.tried, found.share)

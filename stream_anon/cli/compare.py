@@ -95,7 +95,7 @@ def compare(
         refuse_to_overwrite(path, force)
     comparison = Comparison(loaded, rate)
     comparison.refuse_early(settings)
-    for each in {setting.algorithm: comparison.schema(setting).policy for setting in settings}.values():
+    for each in {setting.algorithm: comparison.schema(setting) for setting in settings}.values():
         make_ready(each, quiet=as_json)
     with bars(quiet=as_json) as bar:
         tally = Tally([], 1, comparison.schema().counts)

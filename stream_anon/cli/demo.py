@@ -107,7 +107,7 @@ def _here(policy: Path | None, rate: float, seconds: float, seed: int) -> Iterat
     """In this process."""
     schema = prepare(policy)[1] if policy else Schema.compile(hospital.policy())
     stage = Stage(schema, rate, seconds, seed, time.monotonic)
-    make_ready(schema.policy)
+    make_ready(schema)
     with interruptible(stage.stop) as interrupt:
         yield stage, interrupt
 
@@ -120,7 +120,7 @@ def _on_kafka(rate: float, seconds: float, seed: int) -> Iterator[tuple[Performa
     from stream_anon.demo.cluster import DemoCluster
     from stream_anon.demo.kafka_stage import KafkaStage
 
-    make_ready(hospital.policy().policy)  # the reader counts losses with the same kernels as the worker
+    make_ready(Schema.compile(hospital.policy()))  # the reader counts losses with the same kernels as the worker
     asked = Event()
     with interruptible(asked.set) as interrupt, DemoCluster(output.say, asked) as house:
         stage = KafkaStage(house, prepare(house.policy)[1], rate, seconds, seed, time.monotonic, asked)

@@ -115,7 +115,7 @@ def pipe(
         source = CsvLines(lines) if from_csv else lines
         limits = Limits.of(schema.policy, max_rejected, max_suppressed)
         run = Pipe(schema, source, sys.stdout.buffer, DeadLetters(file, as_json), time.monotonic, limits)
-        make_ready(schema.policy, quiet=not talks)
+        make_ready(schema, quiet=not talks)
         if talks and sys.stdin.isatty():
             output.say(f"reading {'CSV' if from_csv else 'JSON lines'} from the terminal; Ctrl-D ends")
         os.set_blocking(sys.stdout.fileno(), True)

@@ -63,7 +63,7 @@ def preview(
     rejected: list[Rejection] = []
     with bars(quiet=as_json) as bar:
         encoded = encode_all(up_to(limit, read_parts(data)), schema, read, rejected.extend, bar("reading"))
-        make_ready(schema.policy, quiet=as_json)
+        make_ready(schema, quiet=as_json)
         trial = try_stream(schema, encoded, rate, bar("simulating"))
     trial.tally.consumed, trial.tally.rejected = read.consumed, read.rejected
     result = result_of(trial.tally, trial.groups, trial.bound)

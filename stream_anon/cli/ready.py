@@ -8,19 +8,19 @@ from threading import Timer
 
 from stream_anon.cli import output
 from stream_anon.core.kernels import COMPILED
+from stream_anon.core.schema import Schema
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.local.warmup import warm_up
-from stream_anon.policy import Policy
 
 PATIENCE = 1.5
 """Seconds. Kernels that lie on disk are read in less."""
 
 
-def make_ready(policy: Policy, quiet: bool = False) -> None:
+def make_ready(schema: Schema, quiet: bool = False) -> None:
     """Compile or read what the policy's stream algorithm needs."""
     with _told(quiet):
         if COMPILED:
-            warm_up(policy)
+            warm_up(schema)
 
 
 def make_batch_ready(run: Anonymization) -> None:

@@ -105,7 +105,7 @@ def replay(
         with bars(quiet=as_json) as bar, _letters(dead_letters, as_json, source) as letters:
             if algorithm is None:
                 instants = own_times if topic_in(data) is not None else Instants(time_field, rate)
-                make_ready(schema.policy)
+                make_ready(schema)
                 run = Replay(schema, instants, time_field, goal.writer, limits)
                 run.run(source.parts(), letters, bar("replaying"))
                 found: dict[str, Any] = run.pipeline.tally.summary()

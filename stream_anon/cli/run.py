@@ -87,7 +87,7 @@ def run(
     from stream_anon.worker.factory import core_of, kafka_of, settings_of, transport_of
     from stream_anon.worker.loop import Worker
 
-    make_ready(loaded.policy)
+    make_ready(schema)
     log_to()
     kafka = kafka_of(loaded.policy)
     settings = settings_of(loaded.policy, start.value if start else None)

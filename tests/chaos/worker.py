@@ -53,7 +53,7 @@ def main() -> None:
     options = parser.parse_args()
     log_to()
     loaded, schema = prepare(options.policy)
-    make_ready(loaded.policy, quiet=True)
+    make_ready(schema, quiet=True)
     transport = dwelling(transport_of(kafka_of(loaded.policy)), options.dwell)
     settings = replace(settings_of(loaded.policy), announce=not options.no_announce)
     counted = Missed()

@@ -1,33 +1,69 @@
-"""Nothing is left to compile when a clock runs: warming up covers the policy at hand."""
+"""Nothing is left to compile when a clock runs: warming up covers the policy at hand, and asks nothing else of it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import islice
+import json
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
+from cases import ALGORITHMS, POLICIES, row_of, schema_of
+from test_vector2 import schema as figure
 
-from stream_anon import demo
+from stream_anon.core.encode import Encoder
 from stream_anon.core.kernels import COMPILED
 from stream_anon.core.schema import Schema
-from stream_anon.local.pipeline import Pipeline
 from stream_anon.local.warmup import warm_up
-from stream_anon.policy import LoadedPolicy
-from stream_anon.stream.kernels.rounds import rounds_compiled
+from stream_anon.policy.settings import MaxDelay, StreamSettings
+from stream_anon.stream import build
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="numba is not installed")
+STREAM = StreamSettings(max_delay=MaxDelay(time=5.0, records=10_000))
 
 
-def without(loaded: LoadedPolicy, *names: str) -> LoadedPolicy:
-    kept = {name: facts for name, facts in loaded.policy.attributes.items() if name not in names}
-    return replace(loaded, policy=loaded.policy.model_copy(update={"attributes": kept}))
+def known() -> dict[str, int]:
+    """How many kinds of arguments each kernel was compiled for."""
+    return {
+        f"{module}.{name}": len(thing.signatures)
+        for module, content in list(sys.modules.items())
+        if module.startswith("stream_anon")
+        for name, thing in vars(content).items()
+        if hasattr(thing, "signatures") and hasattr(thing, "py_func")
+    }
 
 
-@pytest.mark.skipif(not COMPILED, reason="numba is not installed")
-@pytest.mark.parametrize("dropped", [(), ("zip", "gender", "country")], ids=["several", "one quasi-identifier"])
-def test_a_policy_finds_its_kernels_compiled(dropped: tuple[str, ...]) -> None:
-    loaded = without(demo.policy(), *dropped)
-    warm_up(loaded.policy)
-    known = len(rounds_compiled.signatures)
-    pipeline = Pipeline(Schema.compile(loaded))
-    pipeline.feed(list(enumerate(islice(demo.admissions(1), 400))), 0.0)
-    list(pipeline.finish(9.0))
-    assert known == len(rounds_compiled.signatures) > 0
+def work(schema: Schema) -> None:
+    payloads = [json.dumps(row_of(number * 7_919_773)).encode() for number in range(300)]
+    ref = np.stack([np.zeros(300, dtype=np.int64), np.arange(300)], axis=1)
+    rows = Encoder(schema).encode(payloads, ref, np.arange(300) / 60).batch
+    engine = build(schema)
+    for start in range(0, 300, 25):
+        engine.push(rows.take(slice(start, start + 25)), start / 60)
+    engine.tick(99.0)
+    engine.flush()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_finds_its_kernels_compiled(policy: str, algorithm: str) -> None:
+    schema = schema_of(policy, algorithm, STREAM)
+    warm_up(schema)
+    before = known()
+    work(schema)
+    assert known() == before
+    assert sum(before.values()) > 0
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_what_a_model_learns_is_not_made_up(algorithm: str) -> None:
+    """A running estimate knows nothing of the rows that warmed it."""
+    schema = schema_of("t, estimated", algorithm, STREAM)
+    before = json.dumps([vars(model).keys() and repr(model) for model in schema.requirements.models])
+    warm_up(schema)
+    assert json.dumps([vars(model).keys() and repr(model) for model in schema.requirements.models]) == before
+
+
+def test_a_policy_only_trees_can_serve_is_warmed_up(tmp_path: Path) -> None:
+    """It uses the policy at hand alone: no other one has to be fit for its settings."""
+    warm_up(figure(tmp_path))

@@ -17,7 +17,9 @@ from pathlib import Path
 from types import TracebackType
 
 from stream_anon.errors import StreamAnonError
+from stream_anon.kafka.clients import client_of
 from stream_anon.kafka.local_broker.certificates import self_signed_store
+from stream_anon.kafka.transport import TransportError
 
 KAFKA = "org.apache.kafka:kafka_2.13:4.2.1"
 # No second coordinate beside it: a parent's managed versions would override Kafka's own jars. Not 4.3.0 or 4.3.1: they
@@ -98,7 +100,8 @@ class LocalBroker:
         return self._process.pid if self._process else None
 
     def start(self, timeout: float = 90.0) -> LocalBroker:
-        """Start, or start again on the same data, and wait until it listens."""
+        """Start, or start again on the same data, and wait until it answers: it, and nobody else on this port."""
+        refuse_a_taken_port(self.port)
         if not (self.folder / "logs").exists():
             self._format()
         log = (self.folder / "broker.log").open("ab")
@@ -108,12 +111,31 @@ class LocalBroker:
         )
         log.close()
         end = time.monotonic() + timeout
-        while not listening(self.port):
+        while not (answers := listening(self.port)) or self._stranger():
             if self._process.poll() is not None or time.monotonic() > end:
                 self.stop()
-                raise BrokerError(f"the broker did not start; see {self.folder.name}/broker.log")
+                taken = "; another Kafka answers on its port" if answers else ""
+                raise BrokerError(f"the broker did not start; see {self.folder.name}/broker.log{taken}")
             time.sleep(0.1)
         return self
+
+    @property
+    def cluster_id(self) -> str:
+        """The id the storage was formatted with."""
+        text = (self.folder / "logs" / "meta.properties").read_text()
+        return next(line.partition("=")[2] for line in text.splitlines() if line.startswith("cluster.id="))
+
+    def _stranger(self) -> bool:
+        """Whether somebody else than the process started here answers on the port, or nobody that tells its id."""
+        if self._process is None or self._process.poll() is not None:
+            return True
+        client = client_of().examined(self.bootstrap, "none", {})
+        try:
+            return client.cluster()[1] != self.cluster_id
+        except TransportError:
+            return True
+        finally:
+            client.close()
 
     def stop(self, *, kill: bool = False, timeout: float = 30.0) -> None:
         """End the process: politely, or at once as a power failure would."""
@@ -199,6 +221,16 @@ def free_port() -> int:
         s.bind(("127.0.0.1", 0))
         port: int = s.getsockname()[1]
         return port
+
+
+def refuse_a_taken_port(port: int) -> None:
+    """Raise if somebody listens on the port: topics would be created on a Kafka that is not ours."""
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise BrokerError(f"port {port} cannot be had: {error.strerror}; choose another with --port") from None
 
 
 def listening(port: int) -> bool:
