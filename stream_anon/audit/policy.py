@@ -75,6 +75,14 @@ def read_rules(path: Path) -> Rules:
         raise refusal(path, "not-understood", "the auditor does not understand this policy") from None
 
 
+def rules_of(data: dict[str, Any], folder: Path) -> Rules:
+    """Read a policy from plain data; the files it names are in the folder."""
+    try:
+        return _rules(data, folder)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise refusal(folder / "policy", "not-understood", "the auditor does not understand this policy") from None
+
+
 def _rules(data: dict[str, Any], folder: Path) -> Rules:
     attributes: dict[str, dict[str, Any]] = {str(name): spec for name, spec in data["attributes"].items()}
     absent = [str(word) for word in data.get("missing_values", MISSING_VALUES)]

@@ -10,10 +10,10 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
-from stream_anon.cli.sample import letters, read_sample, rejections_of
 from stream_anon.core.decode import Rejection
 from stream_anon.core.lint import warnings
 from stream_anon.errors import Diagnostic, PolicyError, Severity
+from stream_anon.insight.sample import letters, read_sample, rejections_of
 
 
 def check(

@@ -19,12 +19,12 @@ from stream_anon.cli.anonymize import bars
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import as_data, lines_of, result_of
-from stream_anon.cli.sample import letters
 from stream_anon.core.decode import Rejection
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part, kind_of, read_parts
 from stream_anon.formats.writers import new_file, refuse_to_overwrite
 from stream_anon.insight.before_after import Pair, pairs, typical
+from stream_anon.insight.sample import letters
 from stream_anon.local.trial import encode_all, try_stream
 from stream_anon.observe.tally import Tally
 from stream_anon.report import Result, page_of, render

@@ -11,7 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from stream_anon.core.decode import LineCount
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.insight.risk import classes_after, classes_before
 from stream_anon.observe.tally import Delays, Tally, smallest_group
 from stream_anon.report import Delay, Result, Risk

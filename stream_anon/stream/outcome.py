@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from stream_anon.core.batch import Batch
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Ints
 
 
@@ -27,7 +27,7 @@ class Outcome:
     crowded_out: list[Group] = field(default_factory=list)
 
 
-class Anonymizer(Protocol):
+class StreamEngine(Protocol):
     """An engine. Every row leaves exactly once: in a group, suppressed, or by `remove`.
 
     `now` never runs backwards. A row is due when it is older than the policy's bound, by the clock or by the number of

@@ -6,22 +6,21 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from stream_anon.core.batch import Batch, Objects, identities
-from stream_anon.core.hierarchy import Floats, Ints, Tree, ValueSet
+from stream_anon.core import publish
+from stream_anon.core.batch import Batch, identities
+from stream_anon.core.hierarchy import Floats, Ints, ValueSet
 from stream_anon.core.kernels import cell_prices
 from stream_anon.core.privacy.base import distinct, distinct_each
-from stream_anon.core.record_template import Envelope, each_as_json
+from stream_anon.core.record_template import Envelope
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PrivacyViolation
 
 _SEAL = object()
-_JSON = msgspec.json.Encoder()
 
 
 class Reason(StrEnum):
@@ -69,36 +68,11 @@ class Released:
         return [Group(self, place) for place in range(len(self.ids))]
 
     def envelope(self, g: int) -> Envelope:
-        """What the records of a group tell of it."""
+        """Return what the records of a group tell of it."""
         before = 0 if self.earlier is None else len(self.earlier)
         size = before + self.starts[g + 1] - self.starts[g]
         people = self.people[g] if self.schema.subject else None
         return Envelope(self.ids[g], before, size, people, self.told[g])
-
-    def published(self, begin: int, end: int) -> Objects:
-        """What is published of rows as it came, but for sensitive values published as an ancestor."""
-        values = self.rows.values[begin:end]
-        if self.shown is self.rows.sensitive:
-            return values
-        values, shown = values.copy(), self.shown[begin:end]
-        for row, s in zip(*np.nonzero(shown != self.rows.sensitive[begin:end]), strict=True):
-            tree = self.schema.sensitive[s].hierarchy
-            assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
-            values[row, s] = tree.labels[int(shown[row, s])]  # sensitive columns come first
-        return values
-
-    def written(self, first: int, last: int) -> Iterator[list[bytes]]:
-        """The records of some groups as JSON, if the form is flat. Values are written all together."""
-        template, starts, begin = self.schema.template, self.starts, self.starts[first]
-        columns = [each_as_json(column) for column in self.published(begin, starts[last]).T.tolist()]
-        labels = template.labels(self.low[first:last], self.high[first:last])
-        for q, values in template.sets:
-            labels[q] = each_as_json(
-                [values.label_of(self.rows.qi[a:b, q]) for a, b in pairwise(starts[first : last + 1])]
-            )
-        for g, cells in zip(range(first, last), zip(*labels, strict=True), strict=True):
-            a, b = starts[g] - begin, starts[g + 1] - begin
-            yield template.written(cells, [column[a:b] for column in columns], self.envelope(g))
 
 
 class Group:
@@ -200,24 +174,17 @@ class Group:
     @property
     def labels(self) -> tuple[Any, ...]:
         """The published value of each quasi-identifier."""
-        ends = zip(self.schema.quasi, self.low.tolist(), self.high.tolist(), strict=True)
-        return tuple(
-            column.hierarchy.label_of(self.rows.qi[:, q])
-            if isinstance(column.hierarchy, ValueSet)
-            else column.hierarchy.label(low, high)
-            for q, (column, low, high) in enumerate(ends)
-        )
+        return publish.labels_of(self)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """What is published, in the published order."""
-        template, labels, envelope = self.schema.template, self.labels, self.released.envelope(self.place)
-        span = self._span
-        for row, values in enumerate(self.released.published(span.start, span.stop).tolist(), envelope.first):
-            yield template.nested([*labels, *values], envelope, row)
+        """Yield what is published, in the published order."""
+        return publish.records_of(self)
+
+    __iter__ = records
 
     def encoded(self) -> list[bytes]:
-        """The records as JSON: the same bytes for the same members, policy and secret."""
-        [records] = encode_all([self])
+        """Return the records as JSON: the same bytes for the same members, policy and secret."""
+        [records] = publish.encode_all([self])
         return records
 
     @property
@@ -225,24 +192,6 @@ class Group:
         """All rows published under the group's id so far, with their sensitive codes as published."""
         rows, earlier = self.rows.with_sensitive(self.shown), self.released.earlier
         return rows if earlier is None else Batch.concat([earlier, rows])
-
-
-def encode_lines(groups: Sequence[Group]) -> bytes:
-    """The records of all groups as JSON, each ended by a line feed; within a record there is none."""
-    return b"\n".join([*chain.from_iterable(encode_all(groups)), b""])
-
-
-def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
-    """The records of each group as JSON; neighbours that were released together are written together."""
-    first = 0
-    for last in range(1, len(groups) + 1):
-        one, end = groups[last - 1], last == len(groups)
-        if end or groups[last].released is not one.released or groups[last].place != one.place + 1:
-            if one.released.schema.template.flat:
-                yield from one.released.written(groups[first].place, one.place + 1)
-            else:
-                yield from (list(map(_JSON.encode, group.records())) for group in groups[first:last])
-            first = last
 
 
 def release(rows: Batch, schema: Schema, reason: Reason) -> Group:
