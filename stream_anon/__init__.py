@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stream_anon.api.checks import ProposedPolicy, audit, propose
     from stream_anon.api.tables import AnonymizedTable, anonymize
     from stream_anon.api.worker import run_worker
-    from stream_anon.audit.result import AuditResult
+    from stream_anon.auditor.result import AuditResult
     from stream_anon.core.decode import Rejection
     from stream_anon.core.gate import Group
     from stream_anon.errors import PolicyError, PrivacyViolation, StreamAnonError, TooMuchLost, Unsupported
@@ -25,7 +25,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AnonymizedTable": "stream_anon.api.tables",
     "Anonymizer": "stream_anon.api.anonymizer",
-    "AuditResult": "stream_anon.audit.result",
+    "AuditResult": "stream_anon.auditor.result",
     "Group": "stream_anon.core.gate",
     "Policy": "stream_anon.policy",
     "PolicyError": "stream_anon.errors",

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from stream_anon.audit.auditor import audit_file
-from stream_anon.audit.policy import Rules, read_rules, rules_of
-from stream_anon.audit.raw.original import read_original
-from stream_anon.audit.result import AuditResult
+from stream_anon.auditor.auditor import audit_file
+from stream_anon.auditor.policy import Rules, read_rules, rules_of
+from stream_anon.auditor.raw.original import read_original
+from stream_anon.auditor.result import AuditResult
 from stream_anon.formats.frames import payload_of, records_of
 from stream_anon.formats.tables import flat
 from stream_anon.insight.propose import Proposal, columns_of, judge, policy_name, policy_text, subject_of

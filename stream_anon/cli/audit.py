@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from stream_anon.audit.auditor import Auditor, audit_chunks, audit_file
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.policy import Rules, read_rules
-from stream_anon.audit.raw.original import Original, read_original
-from stream_anon.audit.result import AuditResult
+from stream_anon.auditor.auditor import Auditor, audit_chunks, audit_file
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.policy import Rules, read_rules
+from stream_anon.auditor.raw.original import Original, read_original
+from stream_anon.auditor.result import AuditResult
 from stream_anon.cli import output
 from stream_anon.cli.audit_page import page
 from stream_anon.cli.interrupt import interruptible
@@ -108,7 +108,7 @@ def _raw(given: str | None, rules: Rules | None, bootstrap: str | None) -> Origi
     if not given.startswith(TOPIC):
         return read_original(Path(given), rules)
     need_kafka_python()
-    from stream_anon.audit.reading.topics import read_raw_topic
+    from stream_anon.auditor.reading.topics import read_raw_topic
 
     topic = _open(given, rules, bootstrap, Isolation.COMMITTED, published=False)
     try:
@@ -119,7 +119,7 @@ def _raw(given: str | None, rules: Rules | None, bootstrap: str | None) -> Origi
 
 def _open(given: str, rules: Rules | None, bootstrap: str | None, isolation: Isolation, published: bool = True) -> Any:
     """A topic by its name, or, for a bare `kafka:`, the policy's; the broker and its options from the policy."""
-    from stream_anon.audit.reading.topics import Topic
+    from stream_anon.auditor.reading.topics import Topic
     from stream_anon.kafka.clients.kafka_python.options import client_options
 
     kafka = rules.kafka if rules else None
@@ -142,7 +142,7 @@ def _topic(
 ) -> tuple[AuditResult, Any]:
     """Audit a topic; also what ended it, if it was followed."""
     need_kafka_python()
-    from stream_anon.audit.reading.topics import TopicReader
+    from stream_anon.auditor.reading.topics import TopicReader
 
     findings, asked = Findings(), Event()
     reader, repeats = TopicReader(rules, findings), isolation is Isolation.UNCOMMITTED

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.reading.chunks import ENVELOPE, FACTS
-from stream_anon.audit.scales.base import IntervalScale, SetScale
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.reading.chunks import ENVELOPE, FACTS
+from stream_anon.auditor.scales.base import IntervalScale, SetScale
 
 Kinds = dict[str, Any]
 

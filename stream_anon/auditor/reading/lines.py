@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.reading.chunks import ENVELOPE, FACTS, Chunk, Coded, Ints, counts, hashable, tuples
-from stream_anon.audit.reading.fragments import Fragments
-from stream_anon.audit.reading.structures import Form, Kinds, envelope_kinds, is_compound, label_kinds, own_kinds
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.reading.chunks import ENVELOPE, FACTS, Chunk, Coded, Ints, counts, hashable, tuples
+from stream_anon.auditor.reading.fragments import Fragments
+from stream_anon.auditor.reading.structures import Form, Kinds, envelope_kinds, is_compound, label_kinds, own_kinds
 
 
 class LineReader:

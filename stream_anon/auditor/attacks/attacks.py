@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.attacks.composition import composed
-from stream_anon.audit.attacks.definetti import learned
-from stream_anon.audit.attacks.measured import Measured
-from stream_anon.audit.attacks.visits import after_visits
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.models import SLACK, AlphaK, Guarding, LCAnonymity
-from stream_anon.audit.numbers import Label, Numbers, Rows
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.raw.original import Original
-from stream_anon.audit.raw.views import View, after, before
-from stream_anon.audit.reading.files import Unreadable, read_chunks
-from stream_anon.audit.scales.trees import TreeScale
+from stream_anon.auditor.attacks.composition import composed
+from stream_anon.auditor.attacks.definetti import learned
+from stream_anon.auditor.attacks.measured import Measured
+from stream_anon.auditor.attacks.visits import after_visits
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.models import SLACK, AlphaK, Guarding, LCAnonymity
+from stream_anon.auditor.numbers import Label, Numbers, Rows
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.raw.original import Original
+from stream_anon.auditor.raw.views import View, after, before
+from stream_anon.auditor.reading.files import Unreadable, read_chunks
+from stream_anon.auditor.scales.trees import TreeScale
 
 Bools = npt.NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.numbers import Rows
+from stream_anon.auditor.numbers import Rows
 
 IN_MEMORY = 1_000_000
 """Rows that wait in memory: about 50 MB."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stream_anon.audit.scales.base import MISSING, OUTSIDE, UNKNOWN, Absent, Reading, Spans, Verdict, labelled
+from stream_anon.auditor.scales.base import MISSING, OUTSIDE, UNKNOWN, Absent, Reading, Spans, Verdict, labelled
 from stream_anon.errors import Diagnostic, PolicyError
 
 Branches = dict[str, Any]

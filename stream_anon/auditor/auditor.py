@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from stream_anon.audit.checks import checks
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.groups import Judge, without_repeats
-from stream_anon.audit.models import Guarding
-from stream_anon.audit.numbers import Numbers, Rows
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.pool import IN_MEMORY, Closed, Pool, whole_groups
-from stream_anon.audit.raw.against import Compared, compare
-from stream_anon.audit.raw.original import Original
-from stream_anon.audit.reading.chunks import Chunk
-from stream_anon.audit.reading.files import read_chunks
-from stream_anon.audit.result import AuditResult, SensitiveMeasure
+from stream_anon.auditor.checks import checks
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.groups import Judge, without_repeats
+from stream_anon.auditor.models import Guarding
+from stream_anon.auditor.numbers import Numbers, Rows
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.pool import IN_MEMORY, Closed, Pool, whole_groups
+from stream_anon.auditor.raw.against import Compared, compare
+from stream_anon.auditor.raw.original import Original
+from stream_anon.auditor.reading.chunks import Chunk
+from stream_anon.auditor.reading.files import read_chunks
+from stream_anon.auditor.result import AuditResult, SensitiveMeasure
 
 _SHOWN, _TOLD = 5, 20
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.attacks.chance import Chances
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.models import ByCounts, Counts, Guarding, KAnonymity
-from stream_anon.audit.numbers import Rows
-from stream_anon.audit.policy import Rules
+from stream_anon.auditor.attacks.chance import Chances
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.models import ByCounts, Counts, Guarding, KAnonymity
+from stream_anon.auditor.numbers import Rows
+from stream_anon.auditor.policy import Rules
 
 Ints = npt.NDArray[np.int64]
 

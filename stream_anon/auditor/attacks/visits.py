@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.attacks.measured import Measured
-from stream_anon.audit.numbers import Label, Rows
-from stream_anon.audit.raw.original import Original
-from stream_anon.audit.raw.views import View
+from stream_anon.auditor.attacks.measured import Measured
+from stream_anon.auditor.numbers import Label, Rows
+from stream_anon.auditor.raw.original import Original
+from stream_anon.auditor.raw.views import View
 
 Ints = npt.NDArray[np.int64]
 

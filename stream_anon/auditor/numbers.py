@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.reading.chunks import Chunk, Coded
-from stream_anon.audit.reading.lines import key_of
-from stream_anon.audit.scales.base import Scale, text
-from stream_anon.audit.values import UNKNOWN_CODE
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.reading.chunks import Chunk, Coded
+from stream_anon.auditor.reading.lines import key_of
+from stream_anon.auditor.scales.base import Scale, text
+from stream_anon.auditor.values import UNKNOWN_CODE
 
 Rows = npt.NDArray[np.void]
 Groups = npt.NDArray[np.uint64]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from stream_anon.audit.findings import Finding
-from stream_anon.audit.models import AlphaK, Guarding, KAnonymity, LCAnonymity, LDiversity, Model, TCloseness
-from stream_anon.audit.policy import Rules
+from stream_anon.auditor.findings import Finding
+from stream_anon.auditor.models import AlphaK, Guarding, KAnonymity, LCAnonymity, LDiversity, Model, TCloseness
+from stream_anon.auditor.policy import Rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import numpy as np
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.raw.original import Original, json_columns
-from stream_anon.audit.reading.chunks import AT_ONCE, ENVELOPE, Chunk
-from stream_anon.audit.reading.lines import LineReader, key_of
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.raw.original import Original, json_columns
+from stream_anon.auditor.reading.chunks import AT_ONCE, ENVELOPE, Chunk
+from stream_anon.auditor.reading.lines import LineReader, key_of
 from stream_anon.errors import StreamAnonError
 
 _POLL = 200

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.models import Counts
-from stream_anon.audit.numbers import Label, Rows
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.raw.original import Original, match
-from stream_anon.audit.scales.trees import TreeScale
+from stream_anon.auditor.models import Counts
+from stream_anon.auditor.numbers import Label, Rows
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.raw.original import Original, match
+from stream_anon.auditor.scales.trees import TreeScale
 
 Ints = npt.NDArray[np.int64]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.reading.chunks import ENVELOPE, FACTS, MOST, Chunk, Coded, Ints, counts, hashable, tuples
-from stream_anon.audit.reading.structures import Form, Kinds, label_kinds, own_kinds
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.reading.chunks import ENVELOPE, FACTS, MOST, Chunk, Coded, Ints, counts, hashable, tuples
+from stream_anon.auditor.reading.structures import Form, Kinds, label_kinds, own_kinds
 
 _NUMBER = re.compile(rb"0|[1-9][0-9]{0,9}")
 _ENVELOPE, _ROW = f',"{ENVELOPE}":{{'.encode(), b',"row":'

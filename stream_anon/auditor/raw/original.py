@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.numbers import Label, Rows
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.raw.matching import assign
-from stream_anon.audit.reading.chunks import AT_ONCE, hashable, parts
-from stream_anon.audit.reading.files import KINDS, Bad, Unreadable, csv_columns, parquet_columns
-from stream_anon.audit.scales.base import text
-from stream_anon.audit.scales.trees import TreeScale
+from stream_anon.auditor.numbers import Label, Rows
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.raw.matching import assign
+from stream_anon.auditor.reading.chunks import AT_ONCE, hashable, parts
+from stream_anon.auditor.reading.files import KINDS, Bad, Unreadable, csv_columns, parquet_columns
+from stream_anon.auditor.scales.base import text
+from stream_anon.auditor.scales.trees import TreeScale
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

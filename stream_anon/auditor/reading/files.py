@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.reading.chunks import (
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.reading.chunks import (
     AT_ONCE,
     COUNTS,
     ENVELOPE,
@@ -23,10 +23,10 @@ from stream_anon.audit.reading.chunks import (
     parts,
     tuples,
 )
-from stream_anon.audit.reading.csv_rows import CsvTable
-from stream_anon.audit.reading.lines import LineReader, key_of
-from stream_anon.audit.reading.structures import is_compound
-from stream_anon.audit.scales.base import IntervalScale, SetScale
+from stream_anon.auditor.reading.csv_rows import CsvTable
+from stream_anon.auditor.reading.lines import LineReader, key_of
+from stream_anon.auditor.reading.structures import is_compound
+from stream_anon.auditor.scales.base import IntervalScale, SetScale
 from stream_anon.errors import StreamAnonError
 
 KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet"}

@@ -7,8 +7,8 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import Any
 
-from stream_anon.audit.scales.base import Scale, text
-from stream_anon.audit.scales.trees import TreeScale
+from stream_anon.auditor.scales.base import Scale, text
+from stream_anon.auditor.scales.trees import TreeScale
 
 UNKNOWN_CODE, MISSING_CODE = 0, 1
 """The codes of a value that its hierarchy does not know, and of one that is not there."""

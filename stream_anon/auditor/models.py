@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.values import MISSING_CODE
+from stream_anon.auditor.values import MISSING_CODE
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from stream_anon.audit.scales.base import EXACT, OUTSIDE, Absent, Reading, Spans, Verdict, absent_place, read_plain
+from stream_anon.auditor.scales.base import EXACT, OUTSIDE, Absent, Reading, Spans, Verdict, absent_place, read_plain
 
 _FORMS = {
     "second": re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)"),

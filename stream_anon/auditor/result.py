@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from stream_anon.audit.attacks.chance import Chance
-from stream_anon.audit.checks import Check
-from stream_anon.audit.findings import Finding
-from stream_anon.audit.raw.against import Compared
+from stream_anon.auditor.attacks.chance import Chance
+from stream_anon.auditor.checks import Check
+from stream_anon.auditor.findings import Finding
+from stream_anon.auditor.raw.against import Compared
 
 
 @dataclass(frozen=True, slots=True)

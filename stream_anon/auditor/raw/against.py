@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.attacks.chance import Chance, Chances
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.models import SLACK, Counts, Guarding, KAnonymity
-from stream_anon.audit.numbers import Label, Rows
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.raw.matching import largest
-from stream_anon.audit.raw.original import Kind, Original, match
+from stream_anon.auditor.attacks.chance import Chance, Chances
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.models import SLACK, Counts, Guarding, KAnonymity
+from stream_anon.auditor.numbers import Label, Rows
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.raw.matching import largest
+from stream_anon.auditor.raw.original import Kind, Original, match
 
 Ints = npt.NDArray[np.int64]
 

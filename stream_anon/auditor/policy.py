@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stream_anon.audit.models import AlphaK, Guarding, KAnonymity, LCAnonymity, LDiversity, Model, TCloseness
-from stream_anon.audit.reading.source import read_source, refusal
-from stream_anon.audit.scales.base import Absent, IntervalScale, PrefixScale, Scale, SetScale
-from stream_anon.audit.scales.calendars import CalendarScale
-from stream_anon.audit.scales.trees import TreeScale, flat, from_csv, inline
-from stream_anon.audit.values import MISSING_VALUES, Comparison, SensitiveColumn
+from stream_anon.auditor.models import AlphaK, Guarding, KAnonymity, LCAnonymity, LDiversity, Model, TCloseness
+from stream_anon.auditor.reading.source import read_source, refusal
+from stream_anon.auditor.scales.base import Absent, IntervalScale, PrefixScale, Scale, SetScale
+from stream_anon.auditor.scales.calendars import CalendarScale
+from stream_anon.auditor.scales.trees import TreeScale, flat, from_csv, inline
+from stream_anon.auditor.values import MISSING_VALUES, Comparison, SensitiveColumn
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")

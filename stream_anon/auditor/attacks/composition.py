@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.audit.attacks.measured import Measured
-from stream_anon.audit.raw.views import View
+from stream_anon.auditor.attacks.measured import Measured
+from stream_anon.auditor.raw.views import View
 
 
 def composed(first: View, second: View, k: int, who: str) -> Measured:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.audit.attacks.measured import Measured
-from stream_anon.audit.policy import Rules
-from stream_anon.audit.raw.original import Original
-from stream_anon.audit.raw.views import View
+from stream_anon.auditor.attacks.measured import Measured
+from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.raw.original import Original
+from stream_anon.auditor.raw.views import View
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
