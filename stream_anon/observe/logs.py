@@ -113,7 +113,7 @@ def _of_a_client(record: logging.LogRecord) -> dict[str, object]:
     if isinstance(record.msg, str) and (record.args or _is_written(record)):
         found["text"] = record.msg
     arguments = record.args.values() if isinstance(record.args, dict) else record.args or ()
-    if kinds := [type(one).__name__ for one in arguments if isinstance(one, BaseException)]:
+    if kinds := [type(one).__name__ for one in (record.msg, *arguments) if isinstance(one, BaseException)]:
         found["error"] = ", ".join(kinds)
     return found | getattr(record, "repeated", {})
 
