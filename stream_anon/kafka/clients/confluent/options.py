@@ -23,7 +23,7 @@ _OTHER_NAMES = {
     "sasl.plain.username": "sasl.username",
     "sasl.plain.password": "sasl.password",
 }
-_log = logging.getLogger("stream_anon.client")
+_log = logging.getLogger("kafka.librdkafka")  # repeated by the second while a broker is away: told as a client's
 _CRITICAL = 2  # by syslog: below that it repeats what the failing call tells, and may quote what it worked on
 _Client = TypeVar("_Client")
 
@@ -39,7 +39,7 @@ def client_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def make(client: Callable[[dict[str, Any]], _Client], options: Mapping[str, Any]) -> _Client:
     """A client that talks through our logs; an option it refuses is named, its value is not."""
-    talk = {"logger": logging.getLogger("kafka.librdkafka"), "error_cb": _tell}
+    talk = {"logger": _log, "error_cb": _tell}
     try:
         return client({"log_level": _CRITICAL, **options, **talk})
     except KafkaException as error:
@@ -51,4 +51,4 @@ def make(client: Callable[[dict[str, Any]], _Client], options: Mapping[str, Any]
 
 def _tell(error: KafkaError) -> None:
     """The client mends what can be mended; what cannot shows in the call that fails."""
-    _log.warning("client error", extra={"error": error.name()})
+    _log.error("client error", extra={"error": error.name()})
