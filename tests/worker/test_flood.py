@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from broker_world import World, policy_on
 
-from stream_anon.io.broker import LocalBroker
+from stream_anon.kafka.local_broker.broker import LocalBroker
 from stream_anon.observe import logs
 from stream_anon.observe.logs import log_to
 
