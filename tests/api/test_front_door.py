@@ -196,7 +196,7 @@ def test_a_policy_that_cannot_be_used_says_where() -> None:
 
 def test_a_proposal_can_be_used_at_once(tmp_path: Path) -> None:
     table = pandas.DataFrame([record | {"patient_id": f"P{i % 150}"} for i, record in enumerate(records())])
-    proposed = stream_anon.insight.propose(table.drop(columns=["who"]))
+    proposed = stream_anon.propose(table.drop(columns=["who"]))
     assert proposed.subject == "patient_id"
     proposed.write(tmp_path / "policy.yaml")
     result = stream_anon.anonymize(table, stream_anon.load_policy(tmp_path / "policy.yaml"))
