@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
+from stream_anon.cli import output
 from stream_anon.core.group import Group
 from stream_anon.observe.tally import Delays, Tally
 from stream_anon.report import Delay, Result, Risk
@@ -105,7 +105,7 @@ def whole(suppressed: int) -> str:
 
 def audit_of(out: Path | str, policy: Path | str, data: Path | str) -> str:
     """The command that audits what was published."""
-    published, judged, raw = (shlex.quote(str(path)) for path in (out, policy, data))
+    published, judged, raw = (output.quoted(path) for path in (out, policy, data))
     return f"stream-anon audit {published} -p {judged} --raw {raw}"
 
 
