@@ -212,4 +212,6 @@ def next_step(result: AuditResult, policy: Path | None, raw: str | None) -> str:
         return f"next: say --raw ORIGINAL to {counted}match rows"
     if result.source.startswith(TOPIC) or raw.startswith(TOPIC):
         return "next: nothing is left to prove; --follow goes on watching"
-    return f"next: stream-anon attack {result.source} --raw {raw} -p {policy}"
+    return (
+        f"next: stream-anon attack {output.quoted(result.source)} --raw {output.quoted(raw)} -p {output.quoted(policy)}"
+    )

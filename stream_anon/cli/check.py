@@ -69,8 +69,8 @@ def _closing(name: str, policy: Path, data: Path | None, found: list[Diagnostic]
         return f"{name}: {_count(errors, 'error')} — next: correct {it} and check again"
     ok = f"{name}: ok" + (f", {_count(remarks, 'warning')}" if remarks else "")
     if data is None:
-        return f"{ok} — next: stream-anon check {policy} --data SAMPLE"
-    return f"{ok} — next: stream-anon preview {data} --policy {policy}"
+        return f"{ok} — next: stream-anon check {output.quoted(policy)} --data SAMPLE"
+    return f"{ok} — next: stream-anon preview {output.quoted(data)} --policy {output.quoted(policy)}"
 
 
 def _count(number: int, word: str) -> str:

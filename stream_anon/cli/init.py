@@ -76,7 +76,9 @@ def init(
     console.print(f"k counts {'records' if subject is None else f'different values of {subject.name}'}: see DECIDE")
     console.print(f"wrote {', '.join(map(str, [out, *files]))} from {counted}")
     step = f"read {out}, decide the lines marked DECIDE ({asked} of {len(proposals)} columns), then"
-    console.print(Text(f"next: {step}: stream-anon check {out} --data {data}", style="bold green"))
+    console.print(
+        Text(f"next: {step}: stream-anon check {output.quoted(out)} --data {output.quoted(data)}", style="bold green")
+    )
 
 
 def _refuse_names_inside_others(data: Path, names: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,9 @@ def read_source(path: Path, environment: Mapping[str, str]) -> Any:
 
 def refusal(path: Path, code: str, message: str) -> PolicyError:
     """What the auditor cannot use."""
-    return PolicyError([Diagnostic(code, message, str(path), hint=f"stream-anon check {path} tells more")])
+    return PolicyError(
+        [Diagnostic(code, message, str(path), hint=f"stream-anon check {shlex.quote(str(path))} tells more")]
+    )
 
 
 def _scalars(node: Node, seen: set[int], top: bool = True) -> Iterator[ScalarNode]:
