@@ -1,4 +1,4 @@
-"""Logs as one JSON object a line: time, level, event and declared fields; whatever else a caller adds is left out."""
+"""Logs as one JSON object a line: time, level, event and declared fields; other fields are left out."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ FIELDS |= {"left_waiting", "port", "policy", "generation", "error", "worker"}
 
 
 class JsonLines(logging.Formatter):
-    """One object a line. Tracebacks and arguments are not written: they may quote what they were working on."""
+    """A log formatter that writes one object a line, without tracebacks or arguments: they may quote data."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record."""
+        """Return the JSON line of a log record."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -32,7 +32,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to(stream: IO[str] | None = None, level: int = logging.INFO) -> None:
-    """Write our logs, and those of clients from warnings on, as JSON lines."""
+    """Write our logs, and warnings of client libraries, as JSON lines."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
