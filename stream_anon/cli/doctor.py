@@ -33,7 +33,7 @@ def doctor(
     from stream_anon.worker.factory import kafka_of
 
     kafka = kafka_of(loaded.policy)
-    broker = client_of(kafka.client).examined(kafka.bootstrap, kafka.group, kafka.options)
+    broker = client_of(kafka.client).probe(kafka.bootstrap, kafka.group, kafka.options)
     found: list[Finding] = []
 
     def take(findings: Iterable[Finding]) -> None:

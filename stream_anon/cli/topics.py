@@ -35,7 +35,7 @@ def topics(
     kafka = kafka_of(loaded.policy)
     client, wanted = client_of(kafka.client), topics_of(kafka, partitions)
     created = client.create_topics(kafka.bootstrap, wanted, kafka.options, replication)
-    broker = client.examined(kafka.bootstrap, kafka.group, kafka.options)
+    broker = client.probe(kafka.bootstrap, kafka.group, kafka.options)
     facts = {topic: broker.facts(topic) for topic in wanted}
     broker.close()
     if as_json:
