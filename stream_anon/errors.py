@@ -1,4 +1,4 @@
-"""What can go wrong, each with the place, the reason and the remedy; no message ever holds a data value."""
+"""The errors of the package, each with the place, the reason and the remedy; no message ever holds a data value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 
 class Severity(StrEnum):
-    """An error keeps a policy from starting; a warning is printed and left to the reader."""
+    """The severity of a finding: an error keeps a policy from starting, a warning is only printed."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -41,7 +41,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A finding about a policy before it is known where in the file its words stand."""
+    """A finding about a policy before its place in the file is known."""
 
     path: tuple[str | int, ...]
     code: str
@@ -51,7 +51,7 @@ class Problem:
 
 
 class StreamAnonError(Exception):
-    """Root of all errors raised on purpose; `exit_code` is what a command ends with."""
+    """The root of all errors raised on purpose; `exit_code` is what a command ends with."""
 
     exit_code: ClassVar[int] = 1
 
@@ -67,7 +67,7 @@ class PolicyError(StreamAnonError):
 
 
 class Unsupported(StreamAnonError):
-    """An algorithm was asked for a policy it cannot honour: a different algorithm, or a different policy, can."""
+    """An algorithm cannot honour the policy: choose a different algorithm, or change the policy."""
 
     exit_code: ClassVar[int] = 3
 
@@ -85,7 +85,7 @@ class PrivacyViolation(StreamAnonError):
 
 
 def nearest(word: str, valid: Sequence[str]) -> str:
-    """A hint naming the valid word closest to `word`, or all of them when none is close and they are few.
+    """Return a hint naming the valid word closest to `word`, or all of them when none is close and they are few.
 
     >>> nearest("quasi", ["identifier", "quasi_identifier"])
     'did you mean "quasi_identifier"?'

@@ -1,4 +1,4 @@
-"""The auditor: proves the promise from what was published, with a reader, a policy reader and arithmetic of its own.
+"""The auditor: verifies published records with a reader, a policy reader and arithmetic of its own.
 
 Nothing here may import the engine, the gate or the policy's models: a mistake in them must not be repeated here.
 """

@@ -1,4 +1,4 @@
-"""The audit from end to end: records in, groups judged as they become whole, one result."""
+"""The audit from end to end: read records, judge groups as they become complete, and return one result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN, _TOLD = 5, 20
 
 
 class Auditor:
-    """Feed it chunks, then ask for the result.
+    """An audit in progress: feed it chunks, then ask for the result.
 
     `live`: groups are judged as soon as they are whole, and what is incomplete at the end is open, not wrong.
     `repeats`: the reader sees uncommitted records, among which an aborted transaction may show a record twice.
@@ -49,7 +49,7 @@ class Auditor:
         self._topic = False
 
     def add(self, chunk: Chunk) -> None:
-        """Take more records."""
+        """Add more records to the audit."""
         if not len(chunk):
             return
         self._topic |= chunk.times is not None
@@ -75,7 +75,7 @@ class Auditor:
             self._all.append(rows)
 
     def result(self, source: str) -> AuditResult:
-        """The end: judge what is left, compare with the raw table."""
+        """Judge the groups that are left, compare with the raw table, and return the result."""
         for rows in self._pool.rest():
             if self._live or self._repeats:
                 whole = whole_groups(rows, self._repeats)
@@ -137,7 +137,7 @@ class Auditor:
         return found
 
     def _notes(self, compared: Compared | None) -> tuple[str, ...]:
-        """What this audit could not judge."""
+        """Return notes on what this audit could not judge."""
         rules = self._rules
         if not self._judge.seen.records:
             return ("there are no records: nothing was judged",)
@@ -145,9 +145,9 @@ class Auditor:
             return ("without a policy only what the records say of themselves was judged",)
         found = [f"not judged: {what}" for what in rules.unjudged]
         if compared is None and any(isinstance(model, Guarding) for model in rules.models):
-            found.append("not judged: guarding_node: only the raw table tells what people guard; say --raw")
+            found.append("not judged: guarding_node: only the raw table shows what people guard; pass --raw")
         if compared is None and rules.subject:
-            found.append("people were counted as declared; say --raw to count them")
+            found.append("people were counted as declared; pass --raw to count them")
         for name, column in rules.sensitive.items():
             if alike := column.nearly_equal():
                 found.append(
@@ -163,13 +163,13 @@ class Auditor:
 
 
 def audit_file(path: Path, rules: Rules | None, original: Original | None = None) -> AuditResult:
-    """Audit a published file."""
+    """Audit a published file and return the result."""
     findings = Findings()
     return audit_chunks(read_chunks(path, rules, findings), Auditor(rules, findings, original), str(path))
 
 
 def audit_chunks(chunks: Iterable[Chunk], auditor: Auditor, source: str) -> AuditResult:
-    """Audit records that have an end."""
+    """Audit a finite sequence of chunks and return the result."""
     for chunk in chunks:
         auditor.add(chunk)
     return auditor.result(source)

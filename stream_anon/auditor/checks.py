@@ -1,4 +1,4 @@
-"""What an audit checked, one promise per line, and whether it was kept; what could not be judged is not listed."""
+"""The list of checks an audit made, one promise per line; what could not be judged is not listed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stream_anon.auditor.policy import Rules
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A promise, the findings that would break it, and which of them were found."""
+    """A promise, the codes of findings that would break it, and which of them were found."""
 
     promise: str
     codes: tuple[str, ...]
@@ -21,12 +21,12 @@ class Check:
 
     @property
     def kept(self) -> bool:
-        """Whether none was found."""
+        """Whether no finding breaks the promise."""
         return not self.broken
 
 
 _ALWAYS = (
-    Check("every record can be read and tells its group", ("not-readable", "envelope")),
+    Check("every record can be read and names its group", ("not-readable", "envelope")),
     Check("every group is complete, each of its records is there once", ("size", "row-twice", "rows", "subjects")),
 )
 _WITH_POLICY = (
@@ -44,11 +44,11 @@ _WITH_POLICY = (
 )
 _WITH_RAW = (Check("every record is made of one raw row, no raw row of two records", ("not-in-raw", "more-than-raw")),)
 _OF_PEOPLE = (Check("groups hold as many people as they declare", ("people",)),)
-_OF_TOPICS = (Check("keys, headers and times of records tell nothing more", ("key", "header", "timestamp")),)
+_OF_TOPICS = (Check("keys, headers and times of records reveal nothing more", ("key", "header", "timestamp")),)
 
 
 def checks(rules: Rules | None, raw: bool, topic: bool, findings: Sequence[Finding]) -> tuple[Check, ...]:
-    """Every check that was made, the policy's models first."""
+    """Return every check that was made, the policy's models first."""
     made = [*(_models(rules, raw) if rules else ()), *_ALWAYS, *(_WITH_POLICY if rules else ())]
     made += [*(_WITH_RAW if raw else ()), *(_OF_PEOPLE if raw and rules and rules.subject else ())]
     made += [*(_OF_TOPICS if topic else ())]
@@ -64,7 +64,7 @@ def _breaks(finding: Finding, check: Check) -> bool:
 
 
 def _models(rules: Rules, raw: bool) -> Iterator[Check]:
-    """One check for each kind of model and attribute, whose findings cannot be told apart."""
+    """Return one check for each kind of model and attribute, as their findings cannot be told apart."""
     wanted: dict[tuple[str, str], list[str]] = {}
     who = "people" if rules.subject else "records"
     for model in rules.models:

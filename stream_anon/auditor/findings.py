@@ -1,4 +1,4 @@
-"""What an audit can find, by code; findings name groups by their ids and never hold a data value."""
+"""Everything an audit can find, by code; findings name groups by their ids and never hold a data value."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MEANINGS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One kind of violation: how many groups (or, where no group is known, records) show it, and the first of them."""
+    """One kind of violation: how many groups (or records, if no group is known) show it, and the first of them."""
 
     code: str
     meaning: str
@@ -54,7 +54,7 @@ class Finding:
     lines: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        """The finding in words.
+        """Describe the finding in one line.
 
         >>> str(Finding("loss", "not what it says", 12, ("00000000000000ff",), ("zip",)))
         'loss (zip): not what it says; 12 found: 00000000000000ff, ...'
@@ -75,7 +75,7 @@ class _Noted:
 
 
 class Findings:
-    """Collects violations: counts all of them, remembers the first groups."""
+    """A collector of violations: counts all of them, remembers the first groups."""
 
     def __init__(self) -> None:
         self._noted: dict[str, _Noted] = {}
@@ -88,7 +88,7 @@ class Findings:
         column: str = "",
         lines: Sequence[int] = (),
     ) -> None:
-        """Note a violation in these groups; `count` where it is not one per group. Nothing is noted for none."""
+        """Note a violation in these groups, or `count` times if it is not one per group; none is a no-op."""
         given = list(groups)
         if not (len(given) if count is None else count):
             return
@@ -105,7 +105,7 @@ class Findings:
         return len(self._noted)
 
     def all(self) -> list[Finding]:
-        """Every kind found, in the order of `MEANINGS`."""
+        """Return every kind found, in the order of `MEANINGS`."""
         return [
             Finding(
                 code, meaning, noted.count, tuple(map(name, noted.groups)), tuple(noted.columns), tuple(noted.lines)
@@ -116,7 +116,7 @@ class Findings:
 
 
 def name(group: int) -> str:
-    """The id of a group as it is published.
+    """Return the id of a group as it is published.
 
     >>> name(255)
     '00000000000000ff'

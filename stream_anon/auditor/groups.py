@@ -1,4 +1,4 @@
-"""Whole groups are judged: their records against what they declare, their people and values against the policy."""
+"""Judge complete groups: their records against what they declare, their people and values against the policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPREAD = 60_000
 
 @dataclass(slots=True)
 class Seen:
-    """The least and the most of all groups so far. `uncounted` groups do not tell how many people they hold."""
+    """The extremes of all groups so far. `uncounted` groups do not declare how many people they hold."""
 
     groups: int = 0
     records: int = 0
@@ -38,7 +38,7 @@ class Seen:
 
 
 class Judge:
-    """Judges blocks of whole groups, sorted by group and row; by records where the policy names no subject."""
+    """The judge of blocks of complete groups, sorted by group and row; it counts records if there is no subject."""
 
     def __init__(self, rules: Rules | None, findings: Findings) -> None:
         self._rules, self._findings = rules, findings
@@ -48,7 +48,7 @@ class Judge:
         self._classes: list[npt.NDArray[np.void]] = []
 
     def __call__(self, rows: Rows) -> None:
-        """Judge one block."""
+        """Judge one block of complete groups."""
         group, starts, number = np.unique(rows["group"], return_index=True, return_counts=True)
         which = np.repeat(np.arange(len(group)), number)
         declared = np.maximum.reduceat(rows["people"], starts)
@@ -71,7 +71,7 @@ class Judge:
             self._classes.append(classes)
 
     def _structure(self, rows: Rows, group: Ints, starts: Ints, number: Ints, which: Ints) -> None:
-        """What a group says of itself."""
+        """Check that each group is consistent with what it declares of itself."""
         note = self._findings.note
 
         def least(name: str) -> Ints:
@@ -103,7 +103,7 @@ class Judge:
         note("timestamp", group[most("time") - least("time") > SPREAD])
 
     def _models(self, rows: Rows, group: Ints, number: Ints, which: Ints, people: Ints, rules: Rules) -> None:
-        """Whether each group satisfies each model."""
+        """Check that each group satisfies each model."""
         counts = {name: Counts.of(which, rows[f"s{i}"], people) for i, name in enumerate(rules.sensitive)}
         for name, counted in counts.items():
             self._measure(name, counted)
@@ -130,7 +130,7 @@ class Judge:
         seen.largest_share[name] = max(seen.largest_share.get(name, 0.0), float(counts.share.max()))
 
     def classes(self) -> tuple[int, int]:
-        """How many combinations of published quasi-identifiers there are, and the rows of the rarest."""
+        """Return the number of combinations of published quasi-identifiers, and the rows of the rarest."""
         if not self._classes:
             return 0, 0
         found = np.concatenate(self._classes)
@@ -139,14 +139,14 @@ class Judge:
 
 
 def _rising(values: Ints, which: Ints) -> npt.NDArray[np.bool_]:
-    """Whether the values of each group never fall."""
+    """Tell for each group whether its values never fall."""
     falls = np.zeros(int(which[-1]) + 1, dtype=np.bool_)
     falls[which[1:][(values[1:] < values[:-1]) & (which[1:] == which[:-1])]] = True
     return ~falls
 
 
 def without_repeats(rows: Rows) -> Rows:
-    """Of rows that are equal but for the time, the last: only the last attempt to publish a group was whole."""
+    """Keep the last of rows that differ only in time: only the last attempt to publish a group was complete."""
     same = np.ones(len(rows), dtype=np.bool_)
     for name in rows.dtype.names or ():
         if name != "time":

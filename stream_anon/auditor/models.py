@@ -22,7 +22,7 @@ SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The values of one sensitive attribute in many groups: `number[i]` rows of group `group[i]` have `value[i]`.
+    """The value counts of one sensitive attribute: `number[i]` rows of group `group[i]` have `value[i]`.
 
     Sorted by group; `starts[g]` is the first entry of group g. `rows`, `people` and `surplus` are per group: `surplus`
     rows may repeat a value of one of its people.
@@ -38,7 +38,7 @@ class Counts:
 
     @classmethod
     def of(cls, group: Ints, value: Ints, people: Ints, once: bool = False) -> Counts:
-        """Count; groups are numbered 0, 1, 2, ... and none is empty. `once`: no row repeats a person's value.
+        """Count the values of groups numbered 0, 1, 2, ..., none empty. `once`: no row repeats a person's value.
 
         What is not there (`MISSING_CODE`) is kept with the number 0: it counts neither as a value nor among the rows
         and people of whom a value is known.
@@ -57,28 +57,28 @@ class Counts:
         return cls(group, value, number, starts, rows, known, np.zeros_like(rows) if once else rows - known)
 
     def sum(self, values: Ints | Floats) -> Floats:
-        """Sums over the values of each group."""
+        """Sum the given numbers over the values of each group."""
         return np.add.reduceat(values, self.starts).astype(np.float64)
 
     @property
     def distinct(self) -> Ints:
-        """Different values per group."""
+        """The number of different values per group."""
         return np.add.reduceat((self.number > 0).astype(np.int64), self.starts)
 
     @property
     def share(self) -> Floats:
-        """The share of the most frequent value, of the people, at the least."""
+        """The share of people with the most frequent value: a lower bound."""
         most = np.maximum.reduceat(self.number, self.starts)
         return np.asarray(np.maximum(most - self.surplus, 1) / np.maximum(self.people, 1))
 
     @property
     def effective(self) -> Floats:
-        """How many equally frequent values a group's are worth: e to the power of their entropy, by rows."""
+        """The number of equally frequent values with the same entropy, per group, by rows."""
         share = self.number / np.maximum(self.rows[self.group], 1)
         return np.asarray(np.exp(-self.sum(share * np.log(np.where(share > 0, share, 1.0)))))
 
     def levelled(self, g: int) -> Ints:
-        """The counts of one group after its surplus rows were taken from the most frequent values: the best case."""
+        """Return the counts of a group with its surplus rows taken from the most frequent values: the best case."""
         end = self.starts[g + 1] if g + 1 < len(self.starts) else len(self.group)
         counts = np.sort(self.number[self.starts[g] : end])[::-1]
         counts = counts[counts > 0].copy()
@@ -92,19 +92,19 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class KAnonymity:
-    """At least k people."""
+    """Every group has at least k people."""
 
     k: int
     code: str = field(default="k_anonymity", init=False)
 
     def failing(self, people: Ints) -> Bools:
-        """Groups of fewer people."""
+        """Return the groups with fewer than k people."""
         return np.asarray(people < self.k)
 
 
 @dataclass(frozen=True, slots=True)
 class LDiversity:
-    """At least l well-represented values: distinct, by entropy, or recursive (c, l)."""
+    """Every group has at least l well-represented values: distinct, by entropy, or recursive (c, l)."""
 
     attribute: str
     l: int  # noqa: E741 - the literature's name
@@ -113,7 +113,7 @@ class LDiversity:
     code: str = field(default="l_diversity", init=False)
 
     def failing(self, counts: Counts) -> Bools:
-        """Groups that are not diverse for any way to count people."""
+        """Return the groups that are not diverse, whichever rows repeat a person's value."""
         if self.variant == "distinct":
             return np.asarray(counts.distinct < self.l)
         suspect = self._recursive(counts) if self.variant == "recursive" else counts.effective < self.l - SLACK
@@ -129,7 +129,7 @@ class LDiversity:
         return np.asarray(number[counts.starts] >= self.c * tail - SLACK)
 
     def _alone(self, counts: Ints) -> bool:
-        """Whether counts, most frequent first, fail."""
+        """Tell whether the counts of one group, most frequent first, fail."""
         if self.variant == "recursive":
             return bool(counts[0] >= self.c * counts[self.l - 1 :].sum() - SLACK)
         share = counts / counts.sum()
@@ -138,7 +138,7 @@ class LDiversity:
 
 @dataclass(frozen=True, slots=True)
 class LCAnonymity:
-    """As many values as the most demanding one present asks for, none with a share above c."""
+    """Every group has as many values as its most demanding value requires, none with a share above c."""
 
     attribute: str
     l: int  # noqa: E741 - the literature's name
@@ -147,14 +147,14 @@ class LCAnonymity:
     code: str = field(default="lc_anonymity", init=False)
 
     def failing(self, counts: Counts) -> Bools:
-        """Groups with too few values, or with one that too many people have for any way to count them."""
+        """Return the groups with too few values, or one too frequent whichever rows repeat a person's value."""
         wanted = np.maximum.reduceat(looked_up(counts.value, self.demands, self.l), counts.starts)
         return np.asarray((counts.distinct < wanted) | too_frequent(counts, np.full(len(counts.value), self.c)))
 
 
 @dataclass(frozen=True, slots=True)
 class AlphaK:
-    """At least k people, no value with a share above its alpha."""
+    """Every group has at least k people and no value with a share above its alpha."""
 
     attribute: str
     k: int
@@ -163,17 +163,17 @@ class AlphaK:
     code: str = field(default="alpha_k", init=False)
 
     def failing(self, counts: Counts) -> Bools:
-        """Groups of fewer people, or with a value that too many of them have."""
+        """Return the groups with fewer than k people or with a value that is too frequent."""
         return np.asarray((counts.people < self.k) | too_frequent(counts, self.bounds(counts.value)))
 
     def bounds(self, values: Ints) -> Floats:
-        """The alpha of each value."""
+        """Return the alpha of each value."""
         return looked_up(values, self.alphas, self.default)
 
 
 @dataclass(frozen=True, slots=True)
 class TCloseness:
-    """The distribution of values is within t of the reference, whose values are in their order."""
+    """The distribution of values in every group is within t of the reference, whose values are listed in order."""
 
     attribute: str
     t: float
@@ -182,7 +182,7 @@ class TCloseness:
     code: str = field(default="t_closeness", init=False)
 
     def distances(self, counts: Counts) -> Floats:
-        """How far each group is from the reference, by rows; 1 with a value that the reference does not know."""
+        """Return how far each group is from the reference, by rows; 1 if it has a value unknown to the reference."""
         place = looked_up(counts.value, {code: i for i, code in enumerate(self.reference)}, -1).astype(np.int64)
         unknown = np.unique(counts.group[(place < 0) & (counts.number > 0)])
         shares = np.zeros((len(counts.starts), len(self.reference)))
@@ -197,7 +197,7 @@ class TCloseness:
         return np.asarray(distance)
 
     def failing(self, counts: Counts) -> Bools:
-        """Groups too far away; where rows outnumber people nobody can tell from outside."""
+        """Return the groups that are too far away, except those with more rows than people: they cannot be judged."""
         return np.asarray((self.distances(counts) > self.t + SLACK) & (counts.surplus <= 0))
 
 
@@ -215,7 +215,7 @@ Model = KAnonymity | ByCounts | Guarding
 
 
 def looked_up(values: Ints, table: dict[int, int] | dict[int, float], default: float) -> Floats:
-    """The table's entry for each value."""
+    """Look up each value in the table, with a default for unknown ones."""
     if not table:
         return np.full(len(values), float(default))
     found, which = np.unique(values, return_inverse=True)
@@ -223,7 +223,7 @@ def looked_up(values: Ints, table: dict[int, int] | dict[int, float], default: f
 
 
 def too_frequent(counts: Counts, bounds: Floats) -> Bools:
-    """Groups in which more people have some value than its bound allows, whichever rows repeat a person's value."""
+    """Return the groups with a value above its bound, whichever rows repeat a person's value."""
     people = counts.people[counts.group]
     allowed = np.floor(bounds * people + SLACK * np.maximum(people, 1))
     excess = counts.sum(np.maximum(counts.number - allowed, 0))

@@ -1,4 +1,4 @@
-"""Chunks become rows of numbers, some 50 bytes each; labels, values, losses and ids are judged on the way."""
+"""Turn chunks into rows of numbers, some 50 bytes each, and check labels, values, losses and ids on the way."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROUNDED = 0.5e-4 + 1e-7
 
 
 class _Labels(dict[Any, int]):
-    """The labels of one attribute that were met, numbered and read once: what each can lose, or what is wrong."""
+    """The labels of one attribute seen so far, numbered and parsed once: what each can lose, or what is wrong."""
 
     def __init__(self, scale: Scale) -> None:
         super().__init__()
@@ -48,16 +48,16 @@ class _Labels(dict[Any, int]):
         return number
 
     def make_room(self) -> None:
-        """Forget everything if it is too much: between two chunks that changes nothing."""
+        """Forget all labels if there are too many; between two chunks that changes no result."""
         if len(self) > _REMEMBERED:
             self.clear()
             self.least, self.most, self.faults = [], [], {}
 
 
 class Numbers:
-    """Turns chunks into rows and notes what is wrong with single records.
+    """A converter of chunks into rows that notes what is wrong with single records.
 
-    Rows that declare no number of people have 0. With `keep`, rows also tell what is published of insensitive fields,
+    Rows that declare no number of people have 0. With `keep`, rows also hold what is published of insensitive fields,
     and `labels` finds the labels of a box.
     """
 
@@ -76,7 +76,7 @@ class Numbers:
         )
 
     def rows(self, chunk: Chunk) -> Rows:
-        """The rows of a chunk."""
+        """Convert a chunk into rows of numbers."""
         rows = np.zeros(len(chunk), dtype=self.dtype)
         rows["group"] = self._groups(chunk.marks)
         rows["row"], rows["time"] = chunk.row, 0 if chunk.times is None else chunk.times
@@ -88,7 +88,7 @@ class Numbers:
         return rows
 
     def _groups(self, marks: Coded) -> Groups:
-        """Ids as the numbers they are; others are told, and numbered by a hash."""
+        """Return group ids as numbers; note malformed ones, and number them by a hash."""
         ids = [group for _, group in marks.entries]
         keys = _plain_ids(ids)
         if keys is None:
@@ -107,7 +107,7 @@ class Numbers:
         return np.asarray(keys[marks.index])
 
     def _generalizations(self, labels: Coded, declared: npt.NDArray[np.float64], rows: Rows, rules: Rules) -> None:
-        """Every different combination of labels: are they labels at all, and what do they lose?"""
+        """Check every different combination of labels and measure what it loses."""
         least, most = np.zeros(len(labels.entries)), np.zeros(len(labels.entries))
         times = np.bincount(labels.index, minlength=len(labels.entries))
         self._records += len(labels.index)
@@ -132,12 +132,12 @@ class Numbers:
         self.losses += declared[right].sum(), right.sum()
 
     def loss_per_attribute(self) -> dict[str, float]:
-        """What each attribute lost on average; those whose labels do not tell it exactly are left out."""
+        """Return the average loss of each attribute whose labels determine it exactly."""
         found = {name: lost / self._records for name, lost in self._lost.items() if self._records}
         return {name: round(float(low), 6) for name, (low, high) in found.items() if high - low < _EXACT}
 
     def _values(self, own: Coded, rows: Rows, rules: Rules) -> None:
-        """Sensitive values as codes, insensitive ones as one hash."""
+        """Store sensitive values as codes, and the insensitive ones as one hash."""
         columns = list(zip(*own.entries, strict=True))
         for i, (secret, values) in enumerate(zip(rules.sensitive.values(), columns, strict=False)):
             codes = np.fromiter(map(secret.codes.__getitem__, values), np.int64, len(values))[own.index]
@@ -149,7 +149,7 @@ class Numbers:
 
 
 def _plain_ids(ids: list[str]) -> Groups | None:
-    """The numbers of ids that are 16 hexadecimal digits each."""
+    """Return the numbers of ids if all of them are 16 hexadecimal digits, else None."""
     joined = "".join(ids)
     if any(len(group) != 16 for group in ids):
         return None

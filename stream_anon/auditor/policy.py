@@ -1,4 +1,4 @@
-"""The auditor's own reading of a policy file: what may be published in which form, and what a group must satisfy."""
+"""The auditor's own policy reader: what may be published in which form, and what a group must satisfy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 
 @dataclass(frozen=True, slots=True)
 class Kafka:
-    """Where the policy's topics are."""
+    """The broker address and the topics that the policy names."""
 
     bootstrap: str
     input: str
@@ -33,10 +33,10 @@ class Kafka:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the auditor needs of a policy.
+    """The parts of a policy that the auditor needs.
 
     `lists` are insensitive fields that may hold a list of scalars. `hidden` are fields that must never be published:
-    identifiers, guarding nodes, psf. `growing`: a group may take in rows after it was published. `naming` tells how
+    identifiers, guarding nodes, psf. `growing`: a group may take in rows after it was published. `naming` says how
     texts that name people are compared. `types` are the declared types of quasi-identifiers and sensitive attributes.
     """
 
@@ -57,17 +57,17 @@ class Rules:
 
     @property
     def published(self) -> tuple[str, ...]:
-        """Every field that a record must have, and the only ones it may have beside the envelope."""
+        """Every field that a record must have, and the only ones it may have besides the envelope."""
         return (*self.quasi, *self.sensitive, *self.plain)
 
     @property
     def k(self) -> int:
-        """The largest number of people that a group needs."""
+        """The largest number of people that any model requires in a group."""
         return max((model.k for model in self.models if isinstance(model, KAnonymity | AlphaK)), default=1)
 
 
 def read_rules(path: Path) -> Rules:
-    """Read a policy. Raises PolicyError for what the auditor cannot understand: it never guesses."""
+    """Read a policy; raise PolicyError for anything the auditor does not understand: it never guesses."""
     data = read_source(path, os.environ)
     try:
         return _rules(data, path.parent)
@@ -234,7 +234,7 @@ _MODELS: dict[str, Callable[[dict[str, Any], Columns, Path], Built]] = {
 
 
 def _table(path: Path) -> dict[str, list[str]]:
-    """The lines of a table with a header: value, then its cells."""
+    """Read the lines of a table with a header: value, then its cells."""
     try:
         lines = list(csv.reader(path.read_text("utf-8-sig").splitlines(), delimiter=";"))
     except (OSError, UnicodeDecodeError, csv.Error):

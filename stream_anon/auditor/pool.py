@@ -1,4 +1,4 @@
-"""Rows wait here until their group is whole; beyond a limit they wait on disk, divided by group."""
+"""A pool of rows that wait until their group is complete; beyond a limit they wait on disk, divided by group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ U64 = npt.NDArray[np.uint64]
 
 
 class Pool:
-    """`add` rows in any order; `whole` hands out groups that are complete, `rest` everything that is left.
+    """A pool of rows: `add` them in any order, take complete groups with `whole` and everything else with `rest`.
 
     What is handed out is sorted by group and row.
     """
@@ -41,7 +41,7 @@ class Pool:
         return self._count
 
     def add(self, rows: Rows) -> None:
-        """Take more rows."""
+        """Add more rows to the pool."""
         self._dtype = rows.dtype
         self._waiting.append(rows)
         self._count += len(rows)
@@ -49,7 +49,7 @@ class Pool:
             self._spill()
 
     def whole(self) -> Rows | None:
-        """The groups that have as many rows as they declare, or more; asked too early it waits for more rows."""
+        """Take the groups that have at least the declared number of rows; None if it is too early to look again."""
         if self._files or not self._count or (self._count > _MANY and self._count < 2 * self._looked):
             return None
         rows = _sorted(np.concatenate(self._waiting))
@@ -59,7 +59,7 @@ class Pool:
         return rows[complete] if complete.any() else None
 
     def rest(self) -> Iterator[Rows]:
-        """Everything else, a part at a time; no group is in two parts."""
+        """Yield all remaining rows, a part at a time; no group is in two parts."""
         if not self._files:
             if self._count:
                 yield _sorted(np.concatenate(self._waiting))
@@ -92,20 +92,20 @@ class Pool:
 
 
 class Closed:
-    """Groups that were judged and may not come again, 8 bytes each: sorted runs that are merged as they grow."""
+    """The groups that were judged and may not come again, 8 bytes each, in sorted runs that are merged as they grow."""
 
     def __init__(self) -> None:
         self._runs: list[U64] = []
 
     def add(self, groups: U64) -> None:
-        """Remember more groups."""
+        """Remember these groups as judged."""
         run = np.sort(groups)
         while self._runs and len(self._runs[-1]) <= 2 * len(run):
             run = np.sort(np.concatenate([self._runs.pop(), run]))
         self._runs.append(run)
 
     def contains(self, groups: U64) -> npt.NDArray[np.bool_]:
-        """Which of these groups were judged before."""
+        """Tell which of these groups were judged before."""
         found = np.zeros(len(groups), dtype=np.bool_)
         for run in self._runs:
             place = np.minimum(np.searchsorted(run, groups), len(run) - 1)
@@ -114,7 +114,7 @@ class Closed:
 
 
 def whole_groups(rows: Rows, repeats: bool) -> npt.NDArray[np.bool_]:
-    """Which rows, sorted, belong to a group with as many rows as it declares; where rows may repeat, different ones."""
+    """Tell which sorted rows belong to a complete group: one with as many rows, or different rows, as it declares."""
     _, first, number = np.unique(rows["group"], return_index=True, return_counts=True)
     new = np.ones(len(rows), dtype=np.int64)
     if repeats:

@@ -1,4 +1,4 @@
-"""What an audit came to, as plain data: the same for the terminal, for `--json` and for reports."""
+"""The result of an audit as plain data: the same for the terminal, for `--json` and for reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stream_anon.auditor.raw.against import Compared
 
 @dataclass(frozen=True, slots=True)
 class SensitiveMeasure:
-    """The worst group of one sensitive attribute.
+    """The measures of the worst group of one sensitive attribute.
 
     `effective` is e to the power of the least entropy; `share` the largest share of people with one value, at the
     least; `distance` the largest distance from the reference of t-closeness, None if the policy asks for none.
@@ -27,14 +27,14 @@ class SensitiveMeasure:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """Counts, measures and findings of one audit.
+    """The counts, measures and findings of one audit.
 
     `open` records were waiting for the rest of their group when the audit of a topic ended. `undecided` groups have
     more rows than people, so that a model that counts people's values could only be judged in their favour.
-    `k_counts` is what groups were judged by, people or records; where it is records, whatever tells of people is None:
+    `k_counts` is what groups were judged by, people or records; where it is records, everything about people is None:
     it was not judged. `required` is k. `sizes` maps a group's number of records to how many groups have it, `people`
-    does so for its people. `losses` are of those attributes whose labels tell it. `chance` is that to tell whose a
-    record is, within its group.
+    does so for its people. `losses` are of those attributes whose labels determine it. `chance` is that to
+    identify the person of a record, within its group.
     """
 
     source: str
@@ -66,12 +66,12 @@ class AuditResult:
 
     @property
     def fewest(self) -> int:
-        """The smallest group, in what `k_counts` says."""
+        """The size of the smallest group, in the unit that `k_counts` names."""
         return self.fewest_rows if self.fewest_people is None else self.fewest_people
 
     @property
     def verdict(self) -> str:
-        """Whether it passed, and whether people were judged at all."""
+        """The verdict in words: passed or not, and whether people were judged at all."""
         judged = "passed" if self.passed else "FAILED"
         if self.k_counts == "people":
             return judged
@@ -79,10 +79,12 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found."""
+        """Whether the audit found nothing wrong."""
         return not self.findings
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        told = [{"promise": c.promise, "kept": c.kept, "codes": c.codes, "attribute": c.attribute} for c in self.checks]
-        return {"passed": self.passed, "verdict": self.verdict, **asdict(self), "checks": told}
+        """Return the result as plain data for JSON."""
+        checks = [
+            {"promise": c.promise, "kept": c.kept, "codes": c.codes, "attribute": c.attribute} for c in self.checks
+        ]
+        return {"passed": self.passed, "verdict": self.verdict, **asdict(self), "checks": checks}

@@ -1,4 +1,4 @@
-"""Sensitive values as numbers that are equal where the values count as one."""
+"""Turn sensitive values into numbers that are equal where the values count as one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CACHED = 1_000_000
 
 
 class _Codes(dict[Any, int]):
-    """Value to code, each judged once; forgets all when there are too many, which changes nothing."""
+    """A bounded cache from value to code; it forgets everything when it is full, which changes no result."""
 
     def __init__(self, column: SensitiveColumn) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class _Codes(dict[Any, int]):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Which differences between two texts do not count, and which words stand for nothing."""
+    """The rules for comparing texts: which differences do not count, and which words mean a missing value."""
 
     ignored: frozenset[str]
     missing: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Comparison:
         return value.strip() if "space" in self.ignored else value
 
     def is_missing(self, value: Any) -> bool:
-        """Tell whether a value stands for nothing."""
+        """Tell whether a value stands for a missing one."""
         if value is None:
             return True
         return isinstance(value, str) and self.plain(value) in {"", *map(self.plain, self.missing)}
@@ -62,7 +62,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SensitiveColumn:
-    """A sensitive attribute: how its values are told apart. `raised`: a value may be published as an ancestor."""
+    """A sensitive attribute and how its values are told apart. `raised`: a value may be published as an ancestor."""
 
     name: str
     scale: Scale | None
@@ -98,7 +98,7 @@ class SensitiveColumn:
         return sum(len(codes) - 1 for codes in letters.values())
 
     def respelled(self, value: Any) -> Any:
-        """Return the leaf of the tree that a value is spelled like; None for a word that stands for nothing."""
+        """Return the leaf of the tree that a value is spelled like; None for a word that means a missing value."""
         if not isinstance(self.scale, TreeScale) or value is None or text(value) in self.scale.spans:
             return value
         plain = self.comparison.plain(text(value))

@@ -1,4 +1,4 @@
-"""Batch algorithms, one per file behind one contract. `partition` runs one by name and takes its groups to the gate."""
+"""Batch algorithms, one per file behind one contract. `partition` runs one and passes its groups to the gate."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SETTINGS: TypeAdapter[BatchSettings] = TypeAdapter(BatchSettings)
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """What came of a table: groups that passed the gate, the rows of each by number, and the rows in none."""
+    """The result of dividing a table: groups that passed the gate, the row numbers of each, and the rows in none."""
 
     groups: list[Group]
     classes: list[Ints]
@@ -51,7 +51,7 @@ class Partition:
 
 
 def build(name: str, options: Mapping[str, Any] | None = None, seed: int = 0) -> Partitioner:
-    """The algorithm of that name; raises Unsupported for a name or an option nobody knows."""
+    """Return the algorithm of that name; raise Unsupported for an unknown name or option."""
     if name not in ALGORITHMS:
         raise Unsupported(f'no batch algorithm is called "{name}"; {nearest(name, list(ALGORITHMS))}')
     try:

@@ -1,4 +1,4 @@
-"""Guarding nodes in batch: groups by quasi-identifiers, then sensitive values raised until nobody's is guessed."""
+"""Guarding nodes in batch: group by quasi-identifiers, then raise sensitive values until no guard is breached."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stream_anon.policy.batch_settings import GuardingSettings, MondrianSettings
 
 
 class Guarding:
-    """Personalized privacy (Xiao and Tao, 2006), greedily.
+    """A greedy algorithm for personalized privacy (Xiao and Tao, 2006).
 
     1. Group by quasi-identifiers, under all models but the guards: strict Mondrian, for its boxes never coincide, and
        guards do not survive the merging of groups that look alike.
@@ -39,7 +39,7 @@ class Guarding:
         self._grouping = Mondrian(MondrianSettings(), seed)
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
-        """The groups; all rows, or none if not even all of them together can be made safe."""
+        """Return the groups: of all rows, or none if not even all of them together can be made safe."""
         others = [model for model in schema.requirements.models if not isinstance(model, GuardingNode)]
         groups = self._grouping(rows, replace(schema, requirements=Requirements(others)))
         judge = Judge(rows, schema)
@@ -57,7 +57,7 @@ class Guarding:
 
 
 def _nearest(rows: Batch, schema: Schema, groups: list[Ints], one: int) -> int:
-    """The other group that adds least to the loss when merged with this one."""
+    """Return the other group that adds least to the loss when merged with this one."""
     low = np.stack([rows.qi[index].min(axis=0) for index in groups])
     high = np.stack([rows.qi[index].max(axis=0) for index in groups])
     size = np.array([len(index) for index in groups])

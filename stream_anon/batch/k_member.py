@@ -19,7 +19,7 @@ from stream_anon.policy.batch_settings import KMemberSettings
 
 
 class KMember:
-    """Clusters of the nearest (Byun, Kamra, Bertino and Li, 2007); the work grows with the square of the rows.
+    """Clusters of nearest rows (Byun, Kamra, Bertino and Li, 2007); the work grows with the square of the rows.
 
     Start with the row farthest from the last one; add the row that costs the cluster least until it has k people; where
     the policy asks for more than people, go on with the cheapest row that brings the cluster nearer to it. Rows left
@@ -37,7 +37,7 @@ class KMember:
         self._seed = seed
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
-        """The groups; rows that fit nowhere are in none."""
+        """Return the groups; rows that fit nowhere are in none."""
         judge = Judge(rows, schema)
         dense, _ = densify(rows, schema)
         n, k = len(rows), judge.need.k
@@ -69,7 +69,7 @@ class KMember:
         self, rows: Batch, schema: Schema, judge: Judge, dense: Dense,
         left: Ints, count: int, end: int, low: Ints, high: Ints, person: Ints, inside: Ints,
     ) -> int:  # fmt: skip
-        """Add the cheapest row that helps, until the policy holds or nothing does."""
+        """Add the cheapest row that helps, until the policy holds or no row helps."""
         members = left[count:end]
         while count and not judge.holds(members):
             gains = schema.requirements.gains(rows.take(members), rows.take(left[:count]))

@@ -53,7 +53,7 @@ class LClustering:
         self._seed = seed
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
-        """The groups; none if the table has fewer than l sensitive values or k people."""
+        """Return the groups; none if the table has fewer than l sensitive values or k people."""
         [model] = [m for m in schema.requirements.models if isinstance(m, DistinctL)]
         n, need, k = len(rows), model.l, schema.requirements.k
         values, value = np.unique(rows.sensitive[:, model.column], return_inverse=True)
@@ -94,7 +94,7 @@ def nearest_row(
     table: Table, groups: Groups, g: int, left: Ints, count: int, value: Ints, single: Ints,
     had: Ints, inside: Ints, stamp: int, cost: Floats, any_value: bool,
 ) -> tuple[int, float]:  # fmt: skip
-    """The place of the nearest row with a value and a person that class g has not, and its distance; -1 if none."""
+    """Find the nearest row with a value and a person that class g has not: its place and distance; -1 if none."""
     fill_costs(table, groups, g, cost)
     size, before = groups.size[g], groups.size[g] * groups.loss[g]
     best, found = np.inf, -1
@@ -116,7 +116,7 @@ def nearest_row(
 
 @compiled
 def nearest_group(table: Table, groups: Groups, g: int, count: int, best: float) -> tuple[int, float]:
-    """The nearest other class, and its distance, if it is below `best`; else -1."""
+    """Find the nearest other class and its distance, if that is below `best`; else -1."""
     found, size, loss = -1, groups.size[g], groups.loss[g]
     for other in range(count):
         if groups.size[other] == 0 or other == g:
@@ -135,7 +135,7 @@ def cluster(
     table: Table, groups: Groups, group: Ints, left: Ints, state: Ints, value: Ints, counts: Ints, single: Ints,
     wanted: Ints, draws: Floats, limit: int,
 ) -> bool:  # fmt: skip
-    """Make up to `limit` classes; whether there may be more to make."""
+    """Make up to `limit` classes and tell whether there may be more to make."""
     cost = np.empty(len(table.point))
     had, inside = np.full(len(counts), -1, dtype=np.int64), np.full(len(draws), -1, dtype=np.int64)
     need, k = wanted[0], wanted[1]
@@ -192,7 +192,7 @@ def cluster(
 
 @compiled
 def join_nearest(table: Table, groups: Groups, group: Ints, rest: Ints, count: int) -> None:
-    """Each row, in this order, joins the class where the table loses least."""
+    """Put each row, in this order, into the class where the table loses least."""
     for row in rest:
         start_group(table, groups, count, row)
         groups.loss[count] = 0.0

@@ -1,4 +1,4 @@
-"""Full-domain generalization: every value of a column raised to the same level; the baseline that others must beat."""
+"""Full-domain generalization: raise every value of a column to the same level; the baseline of the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Node = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The cell of each row at each level, and what each level loses on average: of its share, and in bits."""
+    """The cell of each row at each level, and what each level loses on average: as a share, and in bits."""
 
     cells: Ints
     loss: Floats
@@ -51,7 +51,7 @@ class LIncognito:
         self._settings = settings
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
-        """The classes of the best vector; none if not even the top of the lattice satisfies the policy."""
+        """Return the classes of the best vector; none if not even the top of the lattice satisfies the policy."""
         node = self.node_of(rows, schema)
         if node is None:
             return []
@@ -60,7 +60,7 @@ class LIncognito:
         return [np.sort(part) for part in np.split(order, starts[1:-1])]
 
     def columns_of(self, rows: Batch, schema: Schema) -> list[Column]:
-        """The levels of every quasi-identifier."""
+        """Return the levels of every quasi-identifier."""
         columns = []
         for q, quasi in enumerate(schema.quasi):
             points, code = np.unique(rows.qi[:, q], return_inverse=True)
@@ -71,7 +71,7 @@ class LIncognito:
         return columns
 
     def node_of(self, rows: Batch, schema: Schema) -> Node | None:
-        """The best vector; None if there is none."""
+        """Return the best vector; None if there is none."""
         judge = Judge(rows, schema)
         columns = self.columns_of(rows, schema)
         passing: dict[tuple[int, ...], set[Node]] = {(): {()}}
@@ -96,7 +96,7 @@ class LIncognito:
 def _survivors(
     judge: Judge, columns: list[Column], subset: tuple[int, ...], passing: dict[tuple[int, ...], set[Node]]
 ) -> set[Node]:
-    """The vectors of a subset that satisfy the policy, lower ones first, so that those above are known."""
+    """Return the vectors of a subset that satisfy the policy; lower ones are tried first and decide those above."""
     good: set[Node] = set()
     for node in sorted(product(*[range(len(column.cells)) for column in columns]), key=sum):
         if any(_without(node, i) not in passing[_without(subset, i)] for i in range(len(node))):
@@ -119,7 +119,7 @@ def _passes(judge: Judge, columns: list[Column], node: Node) -> bool:
 
 
 def _classes(cells: list[Ints]) -> tuple[Ints, Ints]:
-    """The rows sorted by class, and where each class starts and the last one ends."""
+    """Return the rows sorted by class, and where each class starts and the last one ends."""
     key = np.zeros(len(cells[0]), dtype=np.int64)
     for column in cells:
         key = key * (int(column.max()) + 1) + column
@@ -130,7 +130,7 @@ def _classes(cells: list[Ints]) -> tuple[Ints, Ints]:
 
 @compiled
 def grouped(key: Ints) -> tuple[Ints, Ints]:
-    """The places of equal keys side by side, and where each stretch starts and the last one ends."""
+    """Return the places of equal keys side by side, and where each run starts and the last one ends."""
     width = 64
     while width < 2 * len(key):
         width *= 2

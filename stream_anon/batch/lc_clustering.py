@@ -1,4 +1,4 @@
-"""Personalized (l, c)-anonymity by clustering: classes seeded by what is most sensitive, filled by what is least."""
+"""Personalized (l, c)-anonymity by clustering: classes seeded by the most sensitive values, filled by the least."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ TRIED = 50
 
 
 class LCClustering:
-    """Each sensitive value brings its own l; no value has a share above c of its class.
+    """Clusters in which each sensitive value sets its own l, and no value has a share above c of its class.
 
     1. Bucket the rows by sensitive value, the most sensitive first; among equals that of the largest l.
     2. Seed a class from the first bucket; fill it with one row from each other bucket, the least sensitive first, until
        it has as many values as the most demanding of them asks for, and 1/c of them at least; from each bucket the row
-       that costs least. So a sensitive value is in the company of harmless ones. Among equals the fullest bucket comes
-       first, so that none is left over; a value that asks for more values than are left is no company.
-    3. Stop when the first bucket cannot be served: to skip it would leave its rows without company.
+       that costs least. So a sensitive value is grouped with harmless ones. Among equals the fullest bucket comes
+       first, so that none is left over; a value that asks for more values than are left is not used.
+    3. Stop when the first bucket cannot be served: to skip it would leave its rows without a class.
     4. Place what is left by least added loss, wherever the class then still satisfies the policy; suppress the rest.
     5. Cut classes of at least twice their l, if both halves satisfy the policy and lose less.
 
@@ -53,7 +53,7 @@ class LCClustering:
         self._seed = seed
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
-        """The groups; rows that fit nowhere are in none."""
+        """Return the groups; rows that fit nowhere are in none."""
         [model] = [m for m in schema.requirements.models if isinstance(m, LCAnonymity)]
         judge = Judge(rows, schema)
         prices, _ = schema.counted("height")
@@ -102,7 +102,7 @@ class LCClustering:
 def _fill(
     dense: Dense, seed: int, others: list[tuple[Ints, int]], wanted: int, k: int, person: Ints, inside: Ints
 ) -> Ints:
-    """The seed with the cheapest row of one bucket after the other; round again if more people are needed.
+    """Add the cheapest row of one bucket after the other to the seed; go round again if more people are needed.
 
     With each bucket comes the number of values its rows ask for: `wanted` grows with those who join.
     """
@@ -127,7 +127,7 @@ def _fill(
 
 
 def _split(dense: Dense, judge: Judge, groups: list[Ints]) -> list[Ints]:
-    """Cut what is large enough at the place that loses least, again and again."""
+    """Cut every group that is large enough at the place that loses least, until no cut helps."""
     done: list[Ints] = []
     todo = list(groups)
     low, high = np.empty(dense.width, dtype=np.int64), np.empty(dense.width, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Mondrian: cuts the table at medians as long as both halves satisfy the policy; by an attribute order it is AOS."""
+"""Mondrian: cut the table at medians as long as both halves satisfy the policy; with an attribute order it is AOS."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Mondrian:
         self._settings = settings
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
-        """The groups; all rows or, if not even the whole table satisfies the policy, none."""
+        """Return the groups: of all rows or, if not even the whole table satisfies the policy, none."""
         judge = Judge(rows, schema)
         everything = np.arange(len(rows), dtype=np.int64)
         if not judge.holds(everything):
@@ -54,7 +54,7 @@ class Mondrian:
         return [np.sort(part) for part in np.split(everything, np.sort(starts)[1:])]
 
     def _order(self, schema: Schema, columns: Ints) -> Ints:
-        """The columns to try, by their places among the dense ones: the user's order, or that of the policy."""
+        """Return the dense columns in the order to try them: the user's order, or that of the policy."""
         names = [column.name for column in schema.quasi]
         for name in self._settings.order:
             if name not in names:
@@ -64,7 +64,7 @@ class Mondrian:
         return np.array([place[names.index(name)] for name in wanted], dtype=np.int64)
 
     def _counted(self, dense: Dense, judge: Judge, rows: Ints, order: Ints, watch: Watch) -> Ints:
-        """Cut by compiled loops, which order the rows in place; starts of the groups."""
+        """Cut with compiled loops, which order the rows in place, and return the starts of the groups."""
         if not judge.counted:
             return np.zeros(1, dtype=np.int64)
         settings = self._settings
@@ -81,7 +81,7 @@ class Mondrian:
         return done[1 : done[0] + 1].copy()
 
     def _asked(self, dense: Dense, judge: Judge, rows: Ints, order: Ints, watch: Watch) -> Ints:
-        """The same where models have to be asked one cut at a time."""
+        """Cut one group at a time, for policies with models that only the privacy models can judge."""
         settings, spare, extent = self._settings, np.empty_like(rows), np.zeros(dense.width)
         stack, starts, settled = [(0, len(rows))], [], 0
         while stack:

@@ -14,11 +14,11 @@ Watch = Callable[[int], None]
 
 
 def unwatched(settled: int) -> None:
-    """Nobody wants to know."""
+    """Ignore the progress; this is the default callback."""
 
 
 class Partitioner(Protocol):
-    """Divides rows into groups that satisfy the policy.
+    """An algorithm that divides rows into groups that satisfy the policy.
 
     The caller has shown the rows to the models that learn, and has made sure that the algorithm honours the policy.
     Every row is in at most one of the index arrays returned; a row in none of them is suppressed. The result depends on
@@ -30,5 +30,5 @@ class Partitioner(Protocol):
     """Roughly what a pair of rows costs; 0 if the work grows with the rows and not with their pairs."""
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
-        """The groups."""
+        """Divide the rows and return the groups as arrays of row numbers."""
         ...

@@ -1,4 +1,4 @@
-"""Which privacy models each batch algorithm honours; a policy that asks for another is refused before any work."""
+"""The privacy models that each batch algorithm honours; a policy that asks for another is refused before any work."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from stream_anon.auditor.result import AuditResult
 from stream_anon.cli import output
 from stream_anon.cli.audit_page import page
 from stream_anon.cli.interrupt import interruptible
-from stream_anon.cli.kafka_part import need_kafka_python
+from stream_anon.cli.kafka_setup import need_kafka_python
 from stream_anon.formats.writers import new_file, refuse_to_overwrite
 from stream_anon.report import render
 

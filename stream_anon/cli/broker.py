@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import need_broker, need_clients, prepare_for_kafka, topics_of
+from stream_anon.cli.kafka_setup import need_broker, need_clients, prepare_for_kafka, topics_of
 
 
 def broker(

@@ -21,7 +21,7 @@ from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import result_of
 from stream_anon.formats.tables import kind_of, read_parts
 from stream_anon.formats.writers import new_file, refuse_to_overwrite
-from stream_anon.insight.compare import STREAM, Comparison, Setting, settings_of, told
+from stream_anon.insight.compare import STREAM, Comparison, Setting, bound_in_words, settings_of
 from stream_anon.local.trial import encode_all
 from stream_anon.observe.tally import Tally, smallest_group
 from stream_anon.policy.fields import seconds
@@ -173,7 +173,7 @@ def _table(runs: list[Run]) -> Table:
         table.add_row(
             f"{setting.k}",
             setting.algorithm,
-            told(setting.bound),
+            bound_in_words(setting.bound),
             Text(f"{result.loss:.1%}", style="bold green" if best else ""),
             f"{result.suppressed:,}",
             "-" if result.delay is None else f"{result.delay.mean:.3g} s",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from stream_anon.insight.compare import told
+from stream_anon.insight.compare import bound_in_words
 from stream_anon.report import Page
 from stream_anon.report.charts import percent
 from stream_anon.report.parts import Curves, Series, Table, Tile
@@ -34,14 +34,19 @@ def page(runs: Sequence[Run], lead: str) -> Page:
     worst = max(runs, key=lambda run: run.result.loss)
     tiles = (
         Tile("Settings compared", f"{len(runs)}", "each run once"),
-        Tile("Least is lost by", best.setting.algorithm, f"{percent(best.result.loss)}: {_told(best)}", "good"),
-        Tile("Most is lost by", worst.setting.algorithm, f"{percent(worst.result.loss)}: {_told(worst)}"),
+        Tile(
+            "Least is lost by",
+            best.setting.algorithm,
+            f"{percent(best.result.loss)}: {_setting_in_words(best)}",
+            "good",
+        ),
+        Tile("Most is lost by", worst.setting.algorithm, f"{percent(worst.result.loss)}: {_setting_in_words(worst)}"),
     )
     header = ("algorithm", "bound", "k", "information lost", "suppressed", "mean delay", "mean risk", "CPU s")
     rows = tuple(
         (
             run.setting.algorithm,
-            told(run.setting.bound),
+            bound_in_words(run.setting.bound),
             f"{run.setting.k}",
             percent(run.result.loss),
             f"{run.result.suppressed:,}",
@@ -54,8 +59,8 @@ def page(runs: Sequence[Run], lead: str) -> Page:
     return Page("Comparison", f"{lead}.", tiles, (*panels(runs), Table("All runs", "", header, rows)))
 
 
-def _told(run: Run) -> str:
-    return f"k = {run.setting.k}, {told(run.setting.bound)}"
+def _setting_in_words(run: Run) -> str:
+    return f"k = {run.setting.k}, {bound_in_words(run.setting.bound)}"
 
 
 def _kind(run: Run) -> str:

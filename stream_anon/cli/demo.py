@@ -16,7 +16,7 @@ from rich.text import Text
 from stream_anon import demo as hospital
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import Interrupt, interruptible
-from stream_anon.cli.kafka_part import need_broker, need_kafka_python
+from stream_anon.cli.kafka_setup import need_broker, need_kafka_python
 from stream_anon.cli.live import Picture, Plain
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready

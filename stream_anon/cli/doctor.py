@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import prepare_for_kafka, warn_of_exposure
+from stream_anon.cli.kafka_setup import prepare_for_kafka, warn_of_exposure
 
 if TYPE_CHECKING:
     from stream_anon.kafka.doctor import Finding
@@ -34,7 +34,7 @@ def doctor(
     from stream_anon.worker.factory import kafka_of
 
     kafka = kafka_of(loaded.policy)
-    broker = client_of(kafka.client).examined(kafka.bootstrap, kafka.group, kafka.options)
+    broker = client_of(kafka.client).probe(kafka.bootstrap, kafka.group, kafka.options)
     found: list[Finding] = []
 
     def take(findings: Iterable[Finding]) -> None:

@@ -15,7 +15,7 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
-from stream_anon.cli.kafka_part import prepare_for_kafka
+from stream_anon.cli.kafka_setup import prepare_for_kafka
 from stream_anon.demo import admissions
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.lines import Lines

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import prepare_for_kafka
+from stream_anon.cli.kafka_setup import prepare_for_kafka
 from stream_anon.errors import StreamAnonError
 
 

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from stream_anon.demo.performance import Performance, Sight
+from stream_anon.demo.performance import BeforeAfter, Performance
 
 _SHOWN_FOR = 1.5
 """Seconds for which one group is left to be read; hundreds pass by in that time."""
@@ -66,7 +66,7 @@ class Picture:
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, auto_refresh=False)
         self._drawn = -1.0
-        self._sight: Sight | None = None
+        self._shown: BeforeAfter | None = None
         self._since = 0.0
 
     def __enter__(self) -> Picture:
@@ -83,14 +83,14 @@ class Picture:
         if now - self._drawn < 0.1 and not stage.over:
             return
         self._drawn = now
-        if self._sight is None or now - self._since > _SHOWN_FOR:
-            self._sight, self._since = stage.last, now
-        self._live.update(picture(stage, self._sight), refresh=True)
+        if self._shown is None or now - self._since > _SHOWN_FOR:
+            self._shown, self._since = stage.last, now
+        self._live.update(picture(stage, self._shown), refresh=True)
 
 
-def picture(stage: Performance, sight: Sight | None) -> RenderableType:
+def picture(stage: Performance, shown: BeforeAfter | None) -> RenderableType:
     """All that is known of a stage, in the space of a small terminal."""
-    return Group(_counters(stage), _bars(stage), *([_group(sight, stage)] if sight else []))
+    return Group(_counters(stage), _bars(stage), *([_group(shown, stage)] if shown else []))
 
 
 def _counters(stage: Performance) -> Table:
@@ -137,26 +137,26 @@ def _bar(share: float, style: str) -> Text:
     return Text.assemble(("█" * filled, style), ("░" * (_BAR - filled), "dim"))
 
 
-def _group(sight: Sight, stage: Performance) -> Table:
+def _group(group: BeforeAfter, stage: Performance) -> Table:
     """A group before, row by row, and after: the quasi-identifiers have become one and the same."""
     schema = stage.schema
     quasi = [column.name for column in schema.quasi]
     kept = [column.name for column in schema.sensitive]
     table = Table(
-        title=f"a group of {len(sight.before)}, before and after", title_justify="left", title_style="bold", box=None
+        title=f"a group of {len(group.before)}, before and after", title_justify="left", title_style="bold", box=None
     )
     for name in ("", *([schema.subject] if schema.subject else []), *quasi, *kept):
         table.add_column(name, header_style="dim", no_wrap=True)
-    shown = sight.before[:_MOST_ROWS]
+    shown = group.before[:_MOST_ROWS]
     for i, record in enumerate(shown):
         who = [str(record[schema.subject])] if schema.subject else []
         cells = [str(record[name]) for name in quasi]
         table.add_row("before" if i == 0 else "", *who, *cells, *[str(record[name]) for name in kept], style="dim")
-    if len(sight.before) > len(shown):
-        table.add_row("", f"and {len(sight.before) - len(shown)} more", style="dim")
-    first = sight.after[0]
+    if len(group.before) > len(shown):
+        table.add_row("", f"and {len(group.before) - len(shown)} more", style="dim")
+    first = group.after[0]
     boxes = [Text(_label(first[name]), style="bold green") for name in quasi]
-    rest = [Text(_among([str(record[name]) for record in sight.after])) for name in kept]
+    rest = [Text(_among([str(record[name]) for record in group.after])) for name in kept]
     table.add_row(Text("after", style="bold"), *([Text("—", style="dim")] if schema.subject else []), *boxes, *rest)
     return table
 

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 from uuid import uuid4
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import need_clients
+from stream_anon.cli.kafka_setup import need_clients
 from stream_anon.core.schema import Schema
 from stream_anon.formats.resume import PARTIAL, resumed_file
 from stream_anon.formats.tables import Part, TableError, kind_of, read_parts
@@ -48,9 +48,9 @@ class Recording:
         if self.reader is None or self.topic is None:
             return None
         from stream_anon.replay.history import TopicHistory
-        from stream_anon.replay.offset_range import refuse_gone, span_of
+        from stream_anon.replay.offset_range import range_of, refuse_gone
 
-        offset_range = span_of(self.reader, self.topic, self.since, self.until) if kept is None else kept
+        offset_range = range_of(self.reader, self.topic, self.since, self.until) if kept is None else kept
         refuse_gone(self.reader, self.topic, offset_range)
         self.history = TopicHistory(self.reader, self.topic, offset_range)
         return offset_range
@@ -132,9 +132,9 @@ class FileTarget:
     def claim(self, offset_range: OffsetRange | None) -> None:
         """A file that is read needs no note."""
         if offset_range is not None and self.kept is None:
-            from stream_anon.replay.progress import keep_span
+            from stream_anon.replay.progress import keep_range
 
-            keep_span(self.path, self.run, offset_range)
+            keep_range(self.path, self.run, offset_range)
 
 
 @contextmanager
@@ -144,10 +144,10 @@ def _file_target(path: Path, facts: Mapping[str, Any], quote_formulas: bool) -> 
     refuse_to_overwrite(path)
     beside, run, kept = path.with_name(path.name + SPAN), "", None
     if "topic" in facts:
-        from stream_anon.replay.progress import kept_span, run_of
+        from stream_anon.replay.progress import kept_range, run_of
 
         run = run_of(**facts)
-        kept = kept_span(beside, run)
+        kept = kept_range(beside, run)
     with resumed_file(path) as file:
         if file.left:
             if kept is None and "topic" in facts:

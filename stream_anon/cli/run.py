@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import prepare_for_kafka, warn_of_exposure
+from stream_anon.cli.kafka_setup import prepare_for_kafka, warn_of_exposure
 from stream_anon.cli.options import MaxRejected, MaxSuppressed
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.workers import supervise

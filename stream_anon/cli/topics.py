@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import prepare_for_kafka, topics_of
+from stream_anon.cli.kafka_setup import prepare_for_kafka, topics_of
 
 
 def topics(
@@ -35,7 +35,7 @@ def topics(
     kafka = kafka_of(loaded.policy)
     client, wanted = client_of(kafka.client), topics_of(kafka, partitions)
     created = client.create_topics(kafka.bootstrap, wanted, kafka.options, replication)
-    broker = client.examined(kafka.bootstrap, kafka.group, kafka.options)
+    broker = client.probe(kafka.bootstrap, kafka.group, kafka.options)
     facts = {topic: broker.facts(topic) for topic in wanted}
     broker.close()
     if as_json:

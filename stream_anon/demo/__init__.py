@@ -24,18 +24,18 @@ FIELDS = ("patient_id", "name", "birth_year", "zip", "gender", "country", "diagn
 
 
 def policy_text() -> str:
-    """The demo's policy as it is written."""
+    """Return the text of the demo's policy."""
     return (files(__package__) / "admissions.yaml").read_text(encoding="utf-8")
 
 
 def policy() -> LoadedPolicy:
-    """The demo's policy."""
+    """Load the demo's policy."""
     with as_file(files(__package__) / "admissions.yaml") as path:
         return load(path)
 
 
 def admissions(seed: int, people: int = 20_000) -> Iterator[bytes]:
-    """Records without end. People come back: some of the records are about the same person as an earlier one."""
+    """Yield records without end. People come back: some records are about the same person as an earlier one."""
     facts, rng = np.random.default_rng(seed).spawn(2)  # what lasts of a person, and what happens day by day
     born = np.clip(2026 - facts.gamma(4.0, 11.0, people), 1930, 2026).astype(int)
     home = facts.choice(list(_ZIPS), people, p=list(_ZIPS.values()))

@@ -1,4 +1,4 @@
-"""A broker, its topics and a worker, each a process of its own, for as long as a demo runs; ends what it started."""
+"""A broker, its topics and a worker, each a process of its own, for the time of a demo; ends what it started."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from stream_anon.kafka.local_broker.broker import LocalBroker, free_port
 
 INPUT, OUTPUT, DEAD = "admissions", "admissions-anonymous", "admissions-dead"
 NUMBER = "number"
-"""A field that only the demo on Kafka has: published as it is, it tells the witness which record a line was made of."""
+"""A field that only the demo on Kafka has: published as it is, it shows the witness which record a line was made of."""
 
 _PARTITIONS = 4
 _PATIENCE = 120.0  # seconds for a worker to be ready: a first start compiles its kernels
 _DRAIN = 30.0  # seconds for it to end, far beyond the 10 it needs
 
 
-class HouseError(StreamAnonError):
+class DemoClusterError(StreamAnonError):
     """The worker did not start, or ended before it was asked to."""
 
 
 class DemoCluster:
-    """Opened by `with`. The worker is `stream-anon run`, started and ended as a supervisor would."""
+    """A context with a broker and a worker, which is `stream-anon run`, started and ended as a supervisor would."""
 
     def __init__(self, say: Callable[[str], None], stopped: Event) -> None:
         self._say, self._stopped = say, stopped
@@ -47,13 +47,13 @@ class DemoCluster:
 
     @property
     def bootstrap(self) -> str:
-        """Where the broker listens."""
+        """The address of the broker."""
         assert self._broker is not None  # noqa: S101 - opened by `with`
         return self._broker.bootstrap
 
     @property
     def policy(self) -> Path:
-        """The demo's policy, for Kafka."""
+        """The path of the demo's policy for Kafka."""
         return Path(self._folder.name) / "policy.yaml"
 
     def __enter__(self) -> DemoCluster:
@@ -82,20 +82,22 @@ class DemoCluster:
         self._folder.cleanup()
 
     def counts(self, metric: str) -> dict[str, int]:
-        """A counter of the worker by the value of its one label."""
+        """Return a counter of the worker by the value of its one label."""
         text = self._get("/metrics")
         samples = [s for family in text_string_to_metric_families(text) for s in family.samples]
         wanted = f"stream_anon_{metric}_total"
         return {next(iter(s.labels.values()), ""): int(s.value) for s in samples if s.name == wanted}
 
     def check_worker(self) -> None:
-        """Raise if the worker is gone."""
+        """Raise if the worker has ended."""
         if self._worker is None or self._worker.poll() is not None:
             lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
-            raise HouseError(f"the worker ended by itself; its last words: {lines[-1] if lines else 'none'}")
+            raise DemoClusterError(
+                f"the worker ended by itself; the last line of its log: {lines[-1] if lines else 'none'}"
+            )
 
     def stop_worker(self) -> int | None:
-        """Ask the worker to drain and end; its exit code, None if there was none to ask."""
+        """Ask the worker to drain and end; return its exit code, None if there was no worker."""
         worker, self._worker = self._worker, None
         if worker is None:
             return None
@@ -116,7 +118,7 @@ class DemoCluster:
         while not self._ready() and not self._stopped.is_set():
             self.check_worker()
             if time.monotonic() > end:
-                raise HouseError(f"the worker was not ready within {_PATIENCE:.0f} s")
+                raise DemoClusterError(f"the worker was not ready within {_PATIENCE:.0f} s")
             time.sleep(0.1)
 
     def _ready(self) -> bool:
@@ -132,7 +134,7 @@ class DemoCluster:
 
 
 def kafka_policy(bootstrap: str) -> str:
-    """The demo's policy with what Kafka needs, and with the witness's number."""
+    """Return the demo's policy with a Kafka section and the witness's number."""
     topics = f"group: demo, input: {INPUT}, output: {OUTPUT}, dead_letter: {DEAD}"
     return (
         policy_text().replace("attributes:\n", f"attributes:\n  {NUMBER}: {{role: insensitive}}\n", 1)

@@ -14,7 +14,7 @@ from stream_anon.core.gate import Reason, release
 from stream_anon.core.record_template import ENVELOPE
 from stream_anon.core.schema import Schema
 from stream_anon.demo.cluster import INPUT, NUMBER, OUTPUT, DemoCluster
-from stream_anon.demo.performance import STEP, Performance, Sight
+from stream_anon.demo.performance import STEP, BeforeAfter, Performance
 from stream_anon.demo.witness import Check
 from stream_anon.kafka.clients.kafka_python.ends import Ends
 from stream_anon.observe.tally import Tally
@@ -24,11 +24,11 @@ _PATIENCE = 20.0  # seconds beyond the bound for the last records to leave
 
 
 class KafkaStage(Performance):
-    """Delays are from end to end: from before a record is produced until its group is read."""
+    """A demo on Kafka. Delays are end to end: from before a record is produced until its group is read."""
 
     def __init__(
         self,
-        house: DemoCluster,
+        cluster: DemoCluster,
         schema: Schema,
         rate: float,
         seconds: float,
@@ -39,8 +39,8 @@ class KafkaStage(Performance):
         super().__init__(schema, rate, seconds, seed, clock, stopped)
         self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
         self._source = ((n, b'{"%s":%d,' % (NUMBER.encode(), n) + record[1:]) for n, record in self._source)
-        self._house = house
-        self._ends = Ends(house.bootstrap, INPUT, OUTPUT)
+        self._cluster = cluster
+        self._ends = Ends(cluster.bootstrap, INPUT, OUTPUT)
         self._encoder = Encoder(schema)
         self._inside: dict[int, tuple[bytes, float]] = {}
         self._parts: dict[str, list[bytes]] = defaultdict(list)  # groups that were read in part
@@ -49,17 +49,17 @@ class KafkaStage(Performance):
 
     @property
     def waiting(self) -> int:
-        """Records on their way, wherever they are."""
+        """The number of records on their way."""
         return self.tally.consumed - self.tally.published - self.tally.suppressed - self.tally.rejected.total()
 
     def checks(self) -> list[Check]:
-        """What the witness says, and whether groups came whole and the worker ended in good order."""
+        """Return the witness's checks, and whether groups came whole and the worker ended in good order."""
         whole = Check("every group whole", not self._parts, f"groups read in part: {len(self._parts):,}")
         ended = Check("worker ended in good order", self._exit_code == 0, f"exit code {self._exit_code}")
         return [*super().checks(), whole, ended]
 
     def close(self) -> None:
-        """Close both ends; the house is not ours."""
+        """Close the producer and the reader; the cluster is closed by its owner."""
         self._ends.close()
 
     def _take(self, records: list[tuple[int, bytes]], now: float) -> None:
@@ -81,18 +81,18 @@ class KafkaStage(Performance):
             self._read(0.1)
             self._ask()
             yield
-        self._exit_code = self._house.stop_worker()
+        self._exit_code = self._cluster.stop_worker()
         while self._read(0.3):
             yield
 
     def _ask(self) -> None:
-        """What does not leave can be told by the worker alone; that it does leave otherwise, the witness sees."""
+        """Ask the worker how many records it rejected or suppressed: the witness cannot see those."""
         if self._clock() - self._asked < _ASK_EVERY:
             return
-        self._house.check_worker()
+        self._cluster.check_worker()
         self._asked = self._clock()
-        self.tally.suppressed = sum(self._house.counts("records_suppressed").values())
-        self.tally.rejected = Counter(self._house.counts("records_rejected"))
+        self.tally.suppressed = sum(self._cluster.counts("records_suppressed").values())
+        self.tally.rejected = Counter(self._cluster.counts("records_rejected"))
 
     def _read(self, timeout: float) -> bool:
         lines = self._ends.read(timeout)
@@ -107,7 +107,7 @@ class KafkaStage(Performance):
 
     def _publish(self, lines: list[bytes], now: float) -> None:
         numbers = [msgspec.json.decode(line)[NUMBER] for line in lines]
-        self.last = Sight(*self.witness.leave(numbers, lines, now))
+        self.last = BeforeAfter(*self.witness.leave(numbers, lines, now))
         known = [self._inside.pop(number) for number in numbers if number in self._inside]
         if len(known) == len(lines):
             payloads, arrived = zip(*known, strict=True)

@@ -1,4 +1,4 @@
-"""What every demo is: made-up records at a steady rate, a witness, an end. Where they go is left to those who play."""
+"""The part that all demos share: made-up records at a steady rate, a witness, an end."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class MisfitError(StreamAnonError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """One group, before and after."""
+class BeforeAfter:
+    """One group, before and after anonymization."""
 
     before: list[Record]
     after: list[Record]
 
 
 class Performance(ABC):
-    """One performance; the clock is given. `tally` counts, `witness` judges, `last` is the group seen last."""
+    """One run of a demo; the clock is given. `tally` counts, `witness` judges, `last` is the group seen last."""
 
     tally: Tally
 
@@ -53,7 +53,7 @@ class Performance(ABC):
         self.seconds = seconds
         self.bound = schema.policy.stream.max_delay.time
         self.witness = Witness(schema)
-        self.last: Sight | None = None
+        self.last: BeforeAfter | None = None
         self._clock = clock
         self._source: Iterator[tuple[int, bytes]] = enumerate(admissions(seed))
         self._start = clock()
@@ -62,7 +62,7 @@ class Performance(ABC):
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the start, up to the last arrival."""
+        """The seconds since the start, up to the last arrival."""
         return (self._end or self._clock()) - self._start
 
     @property
@@ -73,14 +73,14 @@ class Performance(ABC):
     @property
     @abstractmethod
     def waiting(self) -> int:
-        """Records that arrived and have not left."""
+        """The number of records that arrived and have not left."""
 
     def stop(self) -> None:
         """Let no more records arrive; what is inside is still published."""
         self._stopped.set()
 
     def run(self, sleep: Callable[[float], None], show: Callable[[Performance], None]) -> None:
-        """Play to the end; `show` is called after each step."""
+        """Run to the end; `show` is called after each step."""
         self._start = self._clock()
         while self.elapsed < self.seconds and not self._stopped.is_set():
             behind = self._arrive()
@@ -93,11 +93,11 @@ class Performance(ABC):
         show(self)
 
     def checks(self) -> list[Check]:
-        """The verdict, when all is over."""
+        """Return the verdict at the end."""
         return list(self.witness.checks(self.tally.suppressed + self.tally.rejected.total()))
 
     def _arrive(self) -> bool:
-        """Take in what is due by the rate; whether more is due than can be taken at once."""
+        """Take in the records due by the rate; tell whether more are due than can be taken at once."""
         due = int(self.elapsed * self.rate) - self.witness.received
         records = list(islice(self._source, max(min(due, AT_ONCE), 0)))
         if records:
@@ -108,7 +108,7 @@ class Performance(ABC):
 
     @abstractmethod
     def _take(self, records: list[tuple[int, bytes]], now: float) -> None:
-        """Numbered records arrive."""
+        """Take in numbered records."""
 
     @abstractmethod
     def _release_chosen(self) -> None:
@@ -116,11 +116,11 @@ class Performance(ABC):
 
     @abstractmethod
     def _pause(self) -> float:
-        """Seconds until something may be due."""
+        """Return the seconds until something may be due."""
 
     @abstractmethod
     def _finish(self) -> Iterator[None]:
-        """Nothing arrives any more: let everything go, step by step."""
+        """Release everything that is left, step by step."""
 
 
 def _fit(schema: Schema) -> None:

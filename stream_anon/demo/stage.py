@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
-from stream_anon.demo.performance import STEP, Performance, Sight
+from stream_anon.demo.performance import STEP, BeforeAfter, Performance
 from stream_anon.local.pipeline import Pipeline
 
 
 class Stage(Performance):
-    """Records go into a pipeline, and out of it past the witness."""
+    """A demo that feeds records into a pipeline and shows its output to the witness."""
 
     def __init__(self, schema: Schema, rate: float, seconds: float, seed: int, clock: Callable[[], float]) -> None:
         super().__init__(schema, rate, seconds, seed, clock)
@@ -20,7 +20,7 @@ class Stage(Performance):
 
     @property
     def waiting(self) -> int:
-        """Rows in the engine."""
+        """The number of rows in the engine."""
         return len(self.pipeline.engine)
 
     def _take(self, records: list[tuple[int, bytes]], now: float) -> None:
@@ -43,5 +43,5 @@ class Stage(Performance):
         for group in groups:
             lines = group.encoded()
             now = self._clock()
-            self.last = Sight(*self.witness.leave(group.rows.ref[:, 1].tolist(), lines, now))
+            self.last = BeforeAfter(*self.witness.leave(group.rows.ref[:, 1].tolist(), lines, now))
             self.pipeline.published([group], now)

@@ -1,4 +1,4 @@
-"""Sees what goes in and what comes out, and nothing of what happens between: the demo's own auditor."""
+"""The demo's own auditor: it sees what goes in and what comes out, and nothing of what happens between."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_TIME = "within the delay bound"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was promised, and whether it was kept."""
+    """One promise, and whether it was kept."""
 
     name: str
     ok: bool
@@ -27,7 +27,7 @@ class Check:
 
 
 class Witness:
-    """Remembers each record until it is published; then compares the two.
+    """An auditor that remembers each record until it is published, then compares the two.
 
     It believes nothing the engine says of itself: people are counted by the identifiers of the originals, values and
     ranges are read from the published lines.
@@ -51,12 +51,12 @@ class Witness:
         self._leaks = 0
 
     def arrive(self, records: Sequence[tuple[int, bytes]], now: float) -> None:
-        """Records go in."""
+        """Remember records that go in."""
         self.received += len(records)
         self._inside.update({number: (payload, now) for number, payload in records})
 
     def leave(self, numbers: Sequence[int], lines: Sequence[bytes], now: float) -> tuple[list[Record], list[Record]]:
-        """The lines of a group come out, made of the records with these numbers: both, read."""
+        """Compare the lines of a group with the records of these numbers, and return both, parsed."""
         before: list[Record] = []
         after: list[Record] = [msgspec.json.decode(line) for line in lines]
         for number in numbers:
@@ -86,8 +86,10 @@ class Witness:
         return all(box == boxes[0] for box in boxes) and set(marks) == {(marks[0][0], len(after))}
 
     def _leaking(self, old: Record, new: Record) -> bool:
-        told = {str(value) for value in new.values()}
-        return not new.keys() <= self._names | {ENVELOPE} or any(str(old[n]) in told for n in self._hidden if n in old)
+        published = {str(value) for value in new.values()}
+        return not new.keys() <= self._names | {ENVELOPE} or any(
+            str(old[n]) in published for n in self._hidden if n in old
+        )
 
     def _covers(self, old: Record, new: Record) -> bool:
         return all(c.hierarchy.contains(new.get(c.name), old.get(c.name)) for c in self._schema.quasi)
@@ -99,7 +101,7 @@ class Witness:
         return sorted({model.model for model in self._schema.policy.privacy if model.model not in known})
 
     def checks(self, withheld: int) -> Iterator[Check]:
-        """The verdict, when all is over; `withheld` is how many records are said to have stayed unpublished."""
+        """Return the verdict at the end; `withheld` is how many records are said to have stayed unpublished."""
         k = self._schema.requirements.k
         once = self.received == self.published + withheld and len(self._inside) == withheld and not self._strangers
         yield Check("every record once", once, f"{self.received:,} in, {self.published:,} out, {withheld:,} withheld")

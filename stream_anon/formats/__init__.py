@@ -1,1 +1,1 @@
-"""Bytes and tables to records, groups to bytes and tables: JSON lines, CSV, Parquet, frames in memory."""
+"""File formats: read records from JSON lines, CSV and Parquet, and write groups to them."""

@@ -1,4 +1,4 @@
-"""Records from lines of CSV as they come in on a descriptor."""
+"""Read records from CSV lines as they arrive on a file descriptor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stream_anon.formats.lines import Lines
 
 
 class CsvLines:
-    """Reads as `Lines` does; a record is the mapping of its cells and has the number of its first line."""
+    """A reader like `Lines`; a record is the mapping of its cells and has the number of its first line."""
 
     def __init__(self, lines: Lines, name: str = "the input") -> None:
         self._lines = lines
@@ -16,12 +16,12 @@ class CsvLines:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing follows."""
+        """Whether the input has ended."""
         return self._lines.ended
 
     @property
     def count(self) -> LineCount:
-        """Where the lines read so far went."""
+        """The counts of where the lines read so far went."""
         self._records.count.read = self._lines.count.read
         return self._records.count
 

@@ -1,4 +1,4 @@
-"""CSV records from physical lines, for files and pipes alike: each line ends up in one record or is rejected.
+"""Cut CSV records from physical lines, for files and pipes alike: each line ends up in one record or is rejected.
 
 A record has as many cells as the header; one with more or fewer is rejected, so that no value slips into another
 column. Quoting is strict. A record that never closes its quote is cut off after `MOST_LINES` lines: its first line is
@@ -21,11 +21,11 @@ _Line = tuple[int, str | Reject]
 
 
 class _Cut(Exception):
-    """The record that is being read cannot go on with the next line."""
+    """The record being read cannot continue on the next line."""
 
 
 class _Source:
-    """Hands lines to the parser and knows at which of them the present record began."""
+    """The lines handed to the parser, with the line on which the present record began."""
 
     def __init__(self, lines: Sequence[_Line], at: int, limit: int) -> None:
         self._lines = lines
@@ -50,9 +50,9 @@ class _Source:
 
 
 class CsvRecords:
-    """Turns numbered lines into numbered records; a record has the number of its first line.
+    """A parser of numbered lines into numbered records; a record has the number of its first line.
 
-    The first record names the columns. `count` tells where the lines went; its `read` is left to whoever reads them.
+    The first record names the columns. `count` says where the lines went; its `read` is set by the reader of the lines.
     """
 
     def __init__(self, name: str, limit: int = LINE_LIMIT) -> None:

@@ -1,4 +1,4 @@
-"""Lines from a file descriptor as they come, never waiting for more than is there; what is overlong is not kept."""
+"""Read lines from a file descriptor as they arrive, without waiting for more; overlong lines are not kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class InputError(StreamAnonError):
 
 
 class Lines:
-    """Reads complete lines with their numbers, from 1; a line beyond the limit is `Reject.TOO_LARGE`.
+    """A reader of complete lines with their numbers, from 1; a line beyond the limit is `Reject.TOO_LARGE`.
 
     Of an overlong line no more than the limit and a chunk is ever held. Blank lines are counted and skipped unless
     `keep_blank`, a byte order mark at the very beginning is dropped, the last line needs no newline.
@@ -43,7 +43,7 @@ class Lines:
             self._selector = None
 
     def read(self, timeout: float | None) -> list[tuple[int, Payload]]:
-        """What has arrived by now, or within `timeout` seconds if nothing has; for ever if None."""
+        """Return what has arrived by now, or within `timeout` seconds if nothing has; wait for ever if None."""
         if self.ended or (self._selector is not None and not self._selector.select(timeout)):
             return []
         try:

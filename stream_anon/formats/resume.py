@@ -1,4 +1,4 @@
-"""A file that is written again from its beginning and goes on where it ended: what is there must be what comes."""
+"""Resume an interrupted output file: verify that what is there is the beginning of what is written, then append."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTIAL = ".partial"
 
 
 class Resumed(io.RawIOBase):
-    """Compares what is written with what is there already, byte by byte, and writes only what follows.
+    """A file that compares what is written with what is already there, byte by byte, and appends only the rest.
 
     Whatever wrote the file before, an interrupted run of the same command included, wrote a beginning of what comes
     now, or the run ends. So no record is written twice and none differently, without any note of how far it came.
@@ -31,11 +31,11 @@ class Resumed(io.RawIOBase):
         """Bytes that are there and were not compared yet."""
 
     def writable(self) -> bool:
-        """Always."""
+        """Return true: the file can always be written."""
         return True
 
     def write(self, data: Buffer, /) -> int:
-        """Compare, then write the rest."""
+        """Compare with what is there, then write the rest."""
         new = memoryview(data).cast("B")
         old = self._file.read(min(len(new), self.left))
         if new[: len(old)] != old:
@@ -50,7 +50,7 @@ class Resumed(io.RawIOBase):
 
 @contextmanager
 def resumed_file(path: Path) -> Iterator[Resumed]:
-    """A file that grows as `PATH.partial` and takes its name at the end; an earlier, interrupted one is continued."""
+    """Open a file that grows as `PATH.partial` and is renamed at the end; continue an earlier, interrupted one."""
     refuse_to_overwrite(path)
     partial = path.with_name(path.name + PARTIAL)
     try:

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, JSON lines and Parquet, read a part at a time; what is read is told apart by the suffix."""
+"""Read tables from files a part at a time: CSV, JSON lines and Parquet, by the suffix of the name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TableError(StreamAnonError):
 
 
 def kind_of(path: Path) -> str:
-    """`csv`, `json` or `parquet`, by the suffix."""
+    """Return `csv`, `json` or `parquet`, by the suffix."""
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise TableError(f"{path}: unknown kind of file; its name must end with one of: {', '.join(KINDS)}")
@@ -38,10 +38,10 @@ def kind_of(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some rows of a table as they came, and how far into the whole they reach.
+    """A range of rows of a table, and how far into the whole they reach.
 
     `first` is the place of the first row among all rows, from 1; `numbers` are the lines of the file on which rows
-    begin, or their places where there are no lines. `lines` tells where the lines went so far. Rows of a topic also
+    begin, or their places where there are no lines. `lines` counts where the lines went so far. Rows of a topic also
     bring where they stand, partition and offset, and their own times.
     """
 
@@ -70,7 +70,7 @@ class Part:
 def read_parts(path: Path, at_once: int = AT_ONCE, otherwise: str | None = None) -> Iterator[Part]:
     """Read the rows of a table, some at a time; `reached` goes from 0 to 1.
 
-    `otherwise` is the kind of a file whose name does not tell it; without it such a file is refused.
+    `otherwise` is the kind of a file whose name does not say it; without it such a file is refused.
     """
     kind = KINDS.get(path.suffix.lower(), otherwise) or kind_of(path)
     try:
@@ -113,14 +113,14 @@ def _parquet(path: Path, at_once: int) -> Iterator[Part]:
 
 
 def _as_json(value: Any) -> Any:
-    """A cell as JSON would hold it: dates and instants as text, decimals as numbers."""
+    """Return a cell as JSON would hold it: dates and instants as text, decimals as numbers."""
     if isinstance(value, date):  # an instant is a date too
         return value.isoformat()
     return float(value) if isinstance(value, Decimal) else value
 
 
 def flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The fields of a nested record by dotted path, null ones left out.
+    """Return the fields of a nested record by dotted path, without null ones.
 
     >>> flat({"a": {"b": 1, "c": None}, "d": [2]})
     {'a.b': 1, 'd': [2]}
@@ -135,7 +135,7 @@ def flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def arrow() -> Any:
-    """The library that reads and writes Parquet."""
+    """Import the library that reads and writes Parquet."""
     try:
         import pyarrow  # type: ignore[import-untyped,unused-ignore]
         import pyarrow.parquet  # type: ignore[import-untyped,unused-ignore]

@@ -1,4 +1,4 @@
-"""Writes anonymized records to a file that appears only when it is complete: CSV, JSON lines or Parquet."""
+"""Write anonymized records to a file that appears only when it is complete: CSV, JSON lines or Parquet."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _TELLING = 10_000  # records that show what types the columns of a Parquet file 
 
 
 class RecordWriter(Protocol):
-    """Takes groups, in the order they shall have."""
+    """The interface of a writer: it takes groups in the order they are to be written."""
 
     def write(self, groups: Sequence[Group]) -> None:
         """Write the records of some groups."""
         ...
 
     def close(self) -> None:
-        """Nothing follows."""
+        """Finish the output: no groups follow."""
         ...
 
 
 @contextmanager
 def new_file(path: Path, overwrite: bool = False) -> Iterator[IO[bytes]]:
-    """A file under another name, which takes the wanted one when all is written; a file already there is an error."""
+    """Open a draft that is renamed to `path` when all is written; raise if the file exists and may not be replaced."""
     refuse_to_overwrite(path, overwrite)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -57,11 +57,11 @@ def new_file(path: Path, overwrite: bool = False) -> Iterator[IO[bytes]]:
 
 
 def refuse_to_overwrite(path: Path, overwrite: bool = False) -> None:
-    """Raise TableError if the file is there and may not be replaced, or has no folder to be written into."""
+    """Raise TableError if the file exists and may not be replaced, or its folder does not exist."""
     if not path.parent.is_dir():
         raise TableError(f"{path}: cannot be written: there is no folder {path.parent}")
     if path.exists() and not overwrite:
-        raise TableError(f"{path}: is there already; name another file, or say --force")
+        raise TableError(f"{path}: already exists; name another file, or pass --force")
 
 
 def writer(kind: str, file: IO[bytes], quote_formulas: bool = True) -> RecordWriter:
@@ -78,7 +78,7 @@ def writer_for(path: Path, file: IO[bytes], quote_formulas: bool = True) -> Reco
 
 
 class JsonWriter:
-    """One record a line."""
+    """A writer of one JSON record a line."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -88,11 +88,11 @@ class JsonWriter:
         self._file.write(encode_lines(groups))
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing: every line is already written."""
 
 
 class CsvWriter:
-    """One record a line, nested fields by dotted name; an interval or a set is written as JSON: `[50, 59]`.
+    """A writer of one record a line, nested fields by dotted name; an interval or a set is written as JSON: `[50, 59]`.
 
     Text that a spreadsheet would run as a formula gets a `'` in front, unless `quote_formulas` is off.
     """
@@ -112,13 +112,13 @@ class CsvWriter:
             self._writer.writerows({k: _cell(v, quote) for k, v in flat(record).items()} for record in group.records())
 
     def close(self) -> None:
-        """The file stays open: it belongs to whoever opened it."""
+        """Flush the text and detach: the file stays open for whoever opened it."""
         self._text.flush()
         self._text.detach()
 
 
 def _columns(group: Group) -> list[str]:
-    """The names of all columns: those of the policy, then the envelope's."""
+    """Return the names of all columns: those of the policy, then the envelope's."""
     record = next(group.records())
     return [
         *(column.name for column in group.schema.quasi),
@@ -134,7 +134,7 @@ def _cell(value: Any, quote: bool) -> Any:
 
 
 class ParquetWriter:
-    """Intervals and sets are lists. The types of columns are those of the first records, held back until they tell."""
+    """A writer with intervals and sets as lists; the first records are held back until they show the types."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -162,7 +162,7 @@ class ParquetWriter:
         self._held = []
 
     def close(self) -> None:
-        """Write the end of the file."""
+        """Write the rest and the end of the file."""
         if self._held:
             self._write_held()
         if self._writer is not None:
@@ -170,8 +170,8 @@ class ParquetWriter:
 
 
 def _solid(pa: Any, column: Any, schema: Schema) -> Any:
-    """A column's type: of an interval by its policy, of others by the values; text where there were none."""
-    if column.name == ENVELOPE:  # without a subject no record tells the type of `subjects`
+    """Return a column's type: of an interval by its policy, of others by the values; text where there were none."""
+    if column.name == ENVELOPE:  # without a subject no record shows the type of `subjects`
         kinds = {pa.int64(): ("row", "size", "subjects"), pa.string(): ("policy", "group"), pa.float64(): ("loss",)}
         types = {name: kind for kind, names in kinds.items() for name in names}
         return pa.struct([(fact.name, types[fact.name]) for fact in column.type])

@@ -1,1 +1,1 @@
-"""What a policy would do, before anything runs: previews, comparisons, risk, and proposals of policies."""
+"""Previews, comparisons, risk, and proposals of policies: what a policy would do before anything runs."""

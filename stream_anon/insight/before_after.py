@@ -1,4 +1,4 @@
-"""Some records before and after, chosen to be typical: the one place where values of records are shown."""
+"""Show typical records before and after anonymization: the one place where values of records are shown."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One record as it came and as it is published, fields by dotted path."""
+    """One raw record and its published form, fields by dotted path."""
 
     before: Record
     after: Record
 
 
 def typical(groups: Sequence[Group]) -> Group:
-    """The group whose loss is in the middle."""
+    """Return the group with the median loss."""
     return sorted(groups, key=lambda group: (group.loss, group.id))[len(groups) // 2]
 
 
 def pairs(group: Group, parts: Iterable[Part], count: int) -> list[Pair]:
-    """The first `count` records of a group, looked up in the table they came from."""
+    """Return the first `count` records of a group, looked up in the table they came from."""
     numbers = group.rows.ref[:count, 1].tolist()
     found: dict[int, Record] = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""The same rows under many settings: every k, bound and algorithm once, each with a policy of its own."""
+"""Run the same rows under many settings: every k, bound and algorithm once, each with a policy of its own."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SETTINGS: TypeAdapter[AlgorithmSettings] = TypeAdapter(AlgorithmSettings)
 
 
 class UnknownAlgorithm(StreamAnonError):
-    """A name that no algorithm has."""
+    """No algorithm has the given name."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One run: an algorithm, k, and the bound, which a batch algorithm has none of."""
+    """The setting of one run: an algorithm, k, and the bound, None for a batch algorithm."""
 
     algorithm: str
     k: int
@@ -37,7 +37,7 @@ class Setting:
 
 
 def settings_of(algorithms: Sequence[str], ks: Sequence[int], bounds: Sequence[MaxDelay]) -> list[Setting]:
-    """All combinations, in the order of a table: by k, then by algorithm, then by bound."""
+    """Return all combinations, in the order of a table: by k, then by algorithm, then by bound."""
     for name in algorithms:
         if name not in STREAM and name not in ALGORITHMS:
             known = [*STREAM, *ALGORITHMS]
@@ -48,7 +48,7 @@ def settings_of(algorithms: Sequence[str], ks: Sequence[int], bounds: Sequence[M
 
 
 class Comparison:
-    """Rows, encoded once, and the policy that is varied."""
+    """A comparison of settings over rows that are encoded once."""
 
     def __init__(self, loaded: LoadedPolicy, rate: float) -> None:
         # Sensitive values are known by keyed hashes: one secret for all runs, so that the rows fit each of them.
@@ -58,7 +58,7 @@ class Comparison:
         self.rows: Batch | None = None
 
     def schema(self, setting: Setting | None = None) -> Schema:
-        """The policy as it is, or under a setting. The stated k takes the place of every k in the policy."""
+        """Return the policy as it is, or under a setting, whose k replaces every k in the policy."""
         policy = self._loaded.policy
         if setting is not None:
             models = [
@@ -74,24 +74,24 @@ class Comparison:
         return Schema.compile(replace(self._loaded, policy=policy))
 
     def refuse_early(self, settings: Sequence[Setting]) -> None:
-        """Raise for what an algorithm cannot honour before the first run, not after an hour."""
+        """Raise before the first run for a policy that an algorithm cannot honour."""
         for setting in settings:
             schema = self.schema(setting)
             if setting.bound is None:
                 check(setting.algorithm, schema)
 
     def run(self, setting: Setting, progress: Progress) -> Trial:
-        """One run."""
+        """Run one setting and return its trial."""
         schema = self.schema(setting)
         if setting.bound is None:
             return try_batch(schema, self.rows, setting.algorithm, progress)
         return try_stream(schema, self.rows, self._rate, progress)
 
 
-def told(bound: MaxDelay | None) -> str:
-    """A bound in words.
+def bound_in_words(bound: MaxDelay | None) -> str:
+    """Return a delay bound in words.
 
-    >>> told(MaxDelay(records=500)), told(MaxDelay(time=5.0)), told(None)
+    >>> bound_in_words(MaxDelay(records=500)), bound_in_words(MaxDelay(time=5.0)), bound_in_words(None)
     ('500 records', '5 s', 'whole table')
     """
     if bound is None:

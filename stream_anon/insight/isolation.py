@@ -1,4 +1,4 @@
-"""Isolation: what an attacker achieves who can write into the input, by running the policy's own stream algorithm."""
+"""The isolation attack: forge input records around a victim, and run the policy's own stream algorithm on them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """Victims whose records were published, and how many of them in groups of nobody but themselves and forged ones."""
+    """The number of victims published, and of those in groups of only themselves and forged records."""
 
     tried: int
     isolated: int
@@ -26,7 +26,7 @@ class Isolation:
 
     @property
     def share(self) -> float:
-        """The share of victims found alone."""
+        """The share of victims who were isolated."""
         return self.isolated / self.tried if self.tried else 0.0
 
 
@@ -38,7 +38,7 @@ def isolate(
     seed: int = 0,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Isolation:
-    """Let records arrive at `rate` a second; with each victim's come k - 1 forged ones that look the same.
+    """Simulate the attack: records arrive at `rate` a second; with each victim's come k - 1 forged look-alikes.
 
     The attacker knows the victim's quasi-identifiers and when the record comes, and makes up k - 1 people with as many
     different sensitive values as there are. What is left in the victim's group when the forged records are struck out
@@ -53,7 +53,7 @@ def isolate(
 def _isolate(
     schema: Schema, rows: Batch, victims: int, rate: float, seed: int, first: bool, progress: Callable[[float], None]
 ) -> Isolation:
-    """One run; `first`: the forged records come before the victim's."""
+    """Run the attack once; with `first`, the forged records come before the victim's."""
     k, rng, n = schema.requirements.k, np.random.default_rng(seed), len(rows)
     chosen = np.sort(rng.permutation(n)[: min(victims, n)])
     copies = np.ones(n, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Who looks the same as whom, before and after: records by equal quasi-identifiers, with the people behind them."""
+"""Count who looks the same before and after: records by equal quasi-identifiers, and the people behind them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Classes = list[tuple[int, int]]
 
 
 def classes_before(groups: Sequence[Group]) -> Classes:
-    """The records of the groups as they came, by their exact quasi-identifiers."""
+    """Return the classes of raw records of the groups, by their exact quasi-identifiers."""
     if not groups:
         return []
     exact = np.concatenate([group.rows.qi for group in groups])
@@ -24,7 +24,7 @@ def classes_before(groups: Sequence[Group]) -> Classes:
 
 
 def classes_after(groups: Sequence[Group]) -> Classes:
-    """The records as they are published: groups with equal labels are one class to whoever reads them."""
+    """Return the classes of published records: groups with equal labels look like one class."""
     if not groups:
         return []
     numbers: dict[str, int] = {}

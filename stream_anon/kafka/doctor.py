@@ -1,4 +1,4 @@
-"""Whether a Kafka is fit for a worker, question by question; it creates nothing and publishes nothing."""
+"""Check whether a Kafka cluster is fit for a worker, question by question; creates and publishes nothing."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from stream_anon.kafka.transport import AbortableError, NotAllowedError, TopicFa
 _METADATA = 4_096
 _PATIENCE = 15.0  # seconds for what a new broker has to make first
 LONGEST_TRANSACTION = 30.0
-"""Seconds after which a broker has ended what a dead worker left open, unless it was told otherwise."""
+"""Seconds after which a broker aborts what a dead worker left open, by default."""
 
-STAYS_OPEN = "if it stays: kafka-transactions.sh find-hanging tells it, kafka-transactions.sh abort ends it"
+STAYS_OPEN = "if it stays: kafka-transactions.sh find-hanging lists it, kafka-transactions.sh abort ends it"
 _LOOK = "look at the broker's log and ask again"
 
 
 class BrokerProbe(Protocol):
-    """What a client can find out about a broker; each question raises `TransportError` with the client's word.
+    """The questions a client can ask a broker; each raises `TransportError` with the client's name of the error.
 
     `NotAllowedError` where the broker keeps the answer, or what was asked for, from this user.
     """
 
     def cluster(self) -> tuple[int, str]:
-        """How many nodes answer, and the cluster's id."""
+        """Return how many nodes answer, and the cluster's id."""
 
     def facts(self, topic: str) -> TopicFacts:
-        """The facts of a topic."""
+        """Return the facts of a topic."""
 
     def allowed(self, topic: str) -> Collection[str]:
-        """What may be done with a topic, by Kafka's names; empty where the broker does not tell."""
+        """Return what may be done with a topic, by Kafka's names; empty if the broker does not say."""
 
     def group_state(self) -> str | None:
-        """The state of the group, None if nobody used it yet. `AbortableError`: ask again. Needs the right to READ."""
+        """Return the state of the group, None if it was never used. `AbortableError`: ask again. Needs READ."""
 
     def transact(self, transactional_id: str) -> None:
         """Begin and abort a transaction."""
 
     def metadata_limit(self) -> int | None:
-        """The most bytes of metadata, None where it may not be read."""
+        """Return the largest size of metadata in bytes, None where it may not be read."""
 
     def newest(self, topic: str) -> float:
-        """The time of the newest record, in seconds since 1970, or 0."""
+        """Return the time of the newest record, in seconds since 1970, or 0."""
 
     def held_back(self, topic: str) -> dict[int, int]:
-        """Partitions with records behind an open transaction, and the offset at which that begins."""
+        """Return the partitions with records behind an open transaction, and the offset where that begins."""
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close all connections that were opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One answer; `remedy` says what to do when it is not good."""
+    """One answer of the broker; `remedy` says what to do when it is not good."""
 
     question: str
     good: bool
@@ -65,7 +65,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Doctor:
-    """Asks one broker about one group and its topics."""
+    """An examination of one broker for one group and its topics."""
 
     broker: BrokerProbe
     group: str
@@ -74,7 +74,7 @@ class Doctor:
     dead_letter: str | None
 
     def examine(self) -> Iterator[Finding]:
-        """All findings, in the order in which trouble would show; nothing more once the broker does not answer."""
+        """Yield all findings, in the order in which trouble would show; end early if the broker does not answer."""
         try:
             nodes, cluster = self.broker.cluster()
         except TransportError as error:
@@ -109,7 +109,7 @@ class Doctor:
         return Finding(question, True, f"{name}, {facts.partitions} partition(s), {facts.cleanup_policy}")
 
     def _group(self) -> Finding:
-        """A broker that is new takes some seconds to make the topic in which groups are kept."""
+        """Check the group; a new broker takes some seconds to create the topic in which groups are kept."""
         until = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -136,7 +136,7 @@ class Doctor:
         return Finding("transactions", True, f"begun and aborted in {(time.monotonic() - began) * 1000:.0f} ms")
 
     def _open(self) -> Finding:
-        """A transaction that nobody ends hides everything behind it, and no worker may take over what it holds."""
+        """Check for hanging transactions: they hide all later records, and no worker may take over what they hold."""
         question, until = "open transactions", time.monotonic() + LONGEST_TRANSACTION
         try:
             stuck = self._held_back()
@@ -144,7 +144,7 @@ class Doctor:
                 time.sleep(0.5)
                 stuck &= self._held_back()
         except TransportError:
-            return Finding(question, True, "not known")  # the topic's own line tells
+            return Finding(question, True, "not known")  # the topic's own line says so
         if not stuck:
             return Finding(question, True, "none stays open in the output")
         where = ", ".join(f"{topic}, partition {number}, from offset {at}" for topic, number, at in sorted(stuck))
@@ -162,11 +162,11 @@ class Doctor:
         return Finding("metadata limit", good, f"{limit} bytes", f"set offset.metadata.max.bytes to {_METADATA}")
 
     def _clock(self) -> Finding:
-        """The newest record of the input must not come from the future."""
+        """Check that the newest record of the input does not come from the future."""
         try:
             newest = self.broker.newest(self.input)
         except TransportError:
-            newest = 0.0  # the topic's own line tells
+            newest = 0.0  # the topic's own line says so
         if not newest:
             return Finding("clock", True, "the input is empty: nothing to compare with")
         ahead = newest - time.time()

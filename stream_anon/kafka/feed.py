@@ -1,4 +1,4 @@
-"""Records into a topic, for trials and demonstrations: no transaction, no key, each partition in its turn."""
+"""Send records to a topic, for trials and demonstrations: no transaction, no key, each partition in its turn."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class Feed(Protocol):
     taken: int
 
     def send(self, values: Iterable[bytes]) -> None:
-        """Hand records over; returns before they are taken."""
+        """Queue records for sending and return before the broker has taken them."""
 
     def flush(self) -> None:
         """Wait until the broker has taken everything."""
 
     def close(self) -> None:
-        """Send what is left, for a moment, and leave."""
+        """Send what is left, for a short time, and close the producer."""
 
 
 def unreachable(topic: str, why: str) -> TransportError:
-    """`why` is the client's name of the error, without its text."""
-    remedy = "no broker answers, or there is no such topic: stream-anon doctor tells which"
+    """Return the error of an unreachable topic; `why` is the client's name of the error, without its text."""
+    remedy = "no broker answers, or the topic does not exist: run stream-anon doctor to find out which"
     return TransportError(f"{topic} cannot be written to: {why}; {remedy}")
 
 
 def not_taken(topic: str, why: str) -> TransportError:
-    """A record was refused or did not arrive in time."""
+    """Return the error of a record that was refused or did not arrive in time."""
     return TransportError(f"{topic} did not take a record: {why}")

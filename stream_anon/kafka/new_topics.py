@@ -1,4 +1,4 @@
-"""What new topics are made with, and what to do when a broker refuses them; it knows no client."""
+"""Settings of new topics, and the remedies when a broker refuses them; independent of the client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from stream_anon.kafka.transport import TransportError
 
 SETTINGS = {"cleanup.policy": "delete"}
-"""Said aloud: a broker's own default may be compaction."""
+"""Set explicitly: brokers may default to compaction."""
 
 NO_ANSWER = "check address, port and firewall; a wrong SASL password looks the same as no broker"
 TOO_MANY_COPIES = "--replication may not exceed the number of brokers"
@@ -18,7 +18,7 @@ _PATIENCE = 20.0  # seconds until every topic has a leader
 
 
 def await_known(known: Callable[[], bool]) -> None:
-    """A broker hears of new topics a moment after whoever asked for them: a worker started at once would miss them."""
+    """Wait until the broker knows its new topics: a worker started at once would miss them."""
     end = time.monotonic() + _PATIENCE
     while not known():
         if time.monotonic() > end:
@@ -27,5 +27,5 @@ def await_known(known: Callable[[], bool]) -> None:
 
 
 def not_created(why: str, remedy: str) -> TransportError:
-    """`why` is the client's name of the error, without its text."""
+    """Return the error of topics that were not created; `why` is the client's name of the error, without its text."""
     return TransportError(f"topics cannot be created: {why}; {remedy}")

@@ -1,14 +1,14 @@
-"""Which single records are read in one go."""
+"""Group single offsets into ranges that are read at once."""
 
 from __future__ import annotations
 
 _NEAR = 2_000  # offsets this close are read in one go; farther ones cost a seek
 
 
-def stretches(offsets: list[int]) -> list[list[int]]:
-    """Sorted offsets, split where the gap is wide.
+def offset_ranges(offsets: list[int]) -> list[list[int]]:
+    """Split sorted offsets into ranges where the gap is wide.
 
-    >>> stretches([1, 5, 9000])
+    >>> offset_ranges([1, 5, 9000])
     [[1, 5], [9000]]
     """
     parts: list[list[int]] = []

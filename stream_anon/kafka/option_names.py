@@ -1,4 +1,4 @@
-"""Options of Kafka clients by Kafka's own names: which of them nobody may set; it knows no client."""
+"""Options of Kafka clients by Kafka's own names, and those nobody may set; independent of the client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DECIDED = {
 
 
 def dotted(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options by their names with dots; refuses those the promise decides.
+    """Return the options by their names with dots; raise for those that the worker must set itself.
 
     >>> dotted({"security_protocol": "SSL", "session.timeout.ms": 6000})
     {'security.protocol': 'SSL', 'session.timeout.ms': 6000}
@@ -44,6 +44,6 @@ def dotted(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown(name: str, valid: Iterable[str]) -> StreamAnonError:
-    """What to say of an option the client does not have."""
+    """Return the error for an option that the client does not have."""
     hint = nearest(name, sorted(valid))
     return StreamAnonError(f"kafka.options: there is no option {name}" + (f"; {hint}" if hint else ""))

@@ -1,4 +1,4 @@
-"""What the worker needs of a log broker, as one small protocol; it knows no client library and no record's meaning."""
+"""The protocol between the worker and a log broker; independent of client libraries and of what records mean."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AbortableError(TransportError):
 
 
 class OutcomeUnknownError(TransportError):
-    """A commit was asked for and no answer came: only the ledgers, read after `renew`, tell what happened."""
+    """A commit got no answer: only the ledgers, read after `renew`, show what happened."""
 
 
 class FencedError(TransportError):
@@ -35,7 +35,7 @@ class FencedError(TransportError):
 
 
 class GroupInUseError(TransportError):
-    """The consumer group has members, so nobody from outside may commit for it."""
+    """The consumer group has members, so a commit from outside the group is refused."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -45,7 +45,7 @@ class GroupInUseError(TransportError):
 
 
 class NotAllowedError(TransportError):
-    """The broker keeps something from this user: `operation` is what has to be allowed, on `what`."""
+    """The broker denies this user something: `operation` has to be allowed on `what`."""
 
     def __init__(self, what: str, operation: str) -> None:
         self.operation = operation
@@ -53,7 +53,7 @@ class NotAllowedError(TransportError):
 
 
 class Slice(NamedTuple):
-    """What one poll brought of one partition, column by column. Keys and headers of the input are left behind."""
+    """The records of one partition in one poll, column by column. Keys and headers of the input are dropped."""
 
     partition: int
     offsets: list[int]
@@ -63,7 +63,7 @@ class Slice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The group's generation and what it assigned to this member, captured together; `token` is the client's own."""
+    """The group's generation and its assignment to this member, captured together; `token` is the client's own."""
 
     generation: int
     member: str
@@ -73,12 +73,12 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """One poll: records, the next offset to be read per partition, and the membership if it is stable, else None.
+    """The result of a poll: records, the next offset per partition, and the membership if it is stable, else None.
 
     `assigned` are partitions given to this member since the last poll. They stay paused, at no meaningful position,
     until the worker seeks and resumes them. `out_of_range` are those whose position the log does not hold. `ends` are
-    the end offsets the client last heard of. `over` tells that a membership captured before is of no more use; a client
-    that cannot know leaves it to the broker to refuse it.
+    the end offsets the client last heard of. `over` means that a membership captured before is no longer valid; a
+    client that cannot know leaves it to the broker to refuse it.
     """
 
     slices: tuple[Slice, ...]
@@ -99,7 +99,7 @@ class Committed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
-    """What tells one topic from another of the same name, and how it is kept."""
+    """The identity and the settings of a topic: they distinguish it from another of the same name."""
 
     topic_id: str
     cluster_id: str
@@ -108,12 +108,12 @@ class TopicFacts:
     max_message_bytes: int = 1_048_588
 
     def refuse_an_old_broker(self) -> None:
-        """Brokers that tell no ids of topics do not know the requests either by which a worker's successor is safe."""
+        """Raise if the broker has no topic ids: it then also lacks requests that make a takeover safe."""
         if not self.topic_id.strip("0-") or self.topic_id == "None":
-            raise StreamAnonError("the broker tells no ids of topics: Kafka 2.8 or later is needed")
+            raise StreamAnonError("the broker has no topic ids: Kafka 2.8 or later is needed")
 
     def refuse_compaction(self, topic: str) -> None:
-        """An output that keeps the last record per key keeps one of each group: the key is the group."""
+        """Raise if the output is compacted: it would keep one record per group, as the key is the group."""
         if "compact" in self.cleanup_policy:
             raise StreamAnonError(
                 f"the output topic {topic} is compacted, which would keep one record of each group: "
@@ -130,18 +130,18 @@ class Outgoing(NamedTuple):
 
 
 class Pending(Protocol):
-    """Something that is done while its caller goes on."""
+    """A call that runs while its caller goes on."""
 
     def done(self) -> bool:
-        """Whether it has come to an end."""
+        """Tell whether the call has ended."""
 
     def result(self) -> None:
-        """Wait for its end, and raise its error."""
+        """Wait for the call to end, and raise its error."""
 
 
 @runtime_checkable
 class Transport(Protocol):
-    """One member of one consumer group reading one input topic, with one transactional producer.
+    """A member of one consumer group reading one input topic, with one transactional producer.
 
     Reading is `read_committed`. Nothing is committed but through a transaction. All methods are called by one thread.
     """
@@ -153,13 +153,13 @@ class Transport(Protocol):
         """Read `partition` from `offset` on at the next poll."""
 
     def pause(self, partitions: Collection[int]) -> None:
-        """Bring no more records of `partitions` until they are resumed; they stay assigned."""
+        """Deliver no more records of `partitions` until they are resumed; they stay assigned."""
 
     def resume(self, partitions: Collection[int]) -> None:
-        """Undo `pause`."""
+        """Deliver records of `partitions` again after `pause`."""
 
     def ledgers(self, partitions: Collection[int]) -> dict[int, Committed | None]:
-        """What is committed for `partitions`, assigned or not, at the time of asking; None where nothing ever was.
+        """Return what is committed for `partitions` now, assigned or not; None where nothing ever was.
 
         A partition with an open transaction over its offset is left out: its answer is not known yet. An answer to an
         earlier question must never be given: whoever takes an old ledger for the present one publishes rows again.
@@ -169,25 +169,25 @@ class Transport(Protocol):
         """Commit ledgers from outside the group, all at once; `GroupInUseError` as long as it has members."""
 
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
-        """The records at `refs`, read outside the group; those that no longer exist are left out."""
+        """Return the records at `refs`, read outside the group; leave out those that no longer exist."""
 
     def facts(self, topic: str) -> TopicFacts:
-        """The facts of a topic; `TransportError` if there is none of that name."""
+        """Return the facts of a topic; raise `TransportError` if there is none of that name."""
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
-        """First offset and end offset of each partition of a topic."""
+        """Return the first offset and end offset of each partition of a topic."""
 
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:
-        """Per partition the first offset with a record at or after `when`, seconds since 1970; its end if none is."""
+        """Return per partition the first offset with a record at or after `when` (seconds since 1970), else its end."""
 
     def run_in_background(self, call: Callable[[], None]) -> Pending:
-        """Do `call`, a whole transaction, while the caller goes on.
+        """Run `call`, a whole transaction, while the caller goes on.
 
         Nothing else of a transaction may be asked for meanwhile; reading may go on.
         """
 
     def begin(self) -> None:
-        """Open a transaction."""
+        """Open a new transaction."""
 
     def send(self, records: Sequence[Outgoing]) -> None:
         """Add records to the open transaction."""

@@ -1,4 +1,4 @@
-"""Ends the process when a call that has no time-out of its own does not return; it interrupts nothing more gently."""
+"""A watchdog that ends the process when a call without a time-out of its own does not return."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _exit(call: str) -> None:
 
 
 class Watchdog:
-    """Guards one call at a time of each thread. What a worker leaves open when it ends, its successor settles."""
+    """A guard of one call at a time per thread. The successor of a worker aborts what it leaves open."""
 
     def __init__(self, seconds: float = 45.0, end: Callable[[str], None] = _exit) -> None:
         self.seconds = seconds
@@ -28,7 +28,7 @@ class Watchdog:
 
     @contextlib.contextmanager
     def __call__(self, call: str, seconds: float | None = None) -> Iterator[None]:
-        """Guard the calls made inside, for as long as usual or for so many seconds."""
+        """Guard the calls made inside, for the usual time or for this many seconds."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
             self._thread.start()

@@ -1,4 +1,4 @@
-"""A whole table through a batch algorithm: read, divide, write. Tells how far it is, and never looks at a clock."""
+"""Anonymize a whole table with a batch algorithm: read, divide, write. Reports progress and never reads a clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FEW = 200
 
 
 class Anonymization:
-    """One table, one algorithm, in three steps that the caller takes in order: `read`, `divide`, `write`.
+    """One table and one algorithm, in three steps that the caller takes in order: `read`, `divide`, `write`.
 
     The first two raise TooMuchLost, before anything is written, where more is lost than `limits` allow. Before
     `divide`, `warm_up` takes the time of compiling out of it.
@@ -52,23 +52,23 @@ class Anonymization:
         self._seed = seed
 
     def read(self, parts: Iterable[Part], reject: Callable[[Sequence[Rejection]], None], progress: Progress) -> None:
-        """Encode all rows; tell of those that cannot be."""
+        """Encode all rows and report those that cannot be encoded."""
         self.rows = encode_all(parts, self.schema, self.tally, reject, progress)
         self._limits.check(self.tally)
 
     @property
     def seconds(self) -> float:
-        """Roughly what dividing will take, if the work grows with the square of the rows; else 0."""
+        """The estimated time of dividing, if the work grows with the square of the rows; else 0."""
         return self._per_pair * 1e-9 * float(len(self.rows or ())) ** 2
 
     def warm_up(self) -> None:
-        """Divide a few of the rows and forget it: that compiles just what the algorithm needs under this policy."""
+        """Divide a few of the rows and discard the result: this compiles what the algorithm needs."""
         if self.rows is not None and len(self.rows):
             run_in_background = replace(self.schema, requirements=deepcopy(self.schema.requirements))
             partition(self.algorithm, self.rows.take(slice(0, _FEW)), run_in_background, self._options, self._seed)
 
     def divide(self, progress: Progress) -> None:
-        """Make groups; they are ordered by their ids, which tell nothing."""
+        """Make groups, ordered by their ids, which reveal nothing."""
         if self.rows is None:
             return
         n = max(len(self.rows), 1)
@@ -80,7 +80,7 @@ class Anonymization:
         self.groups = sorted(found.groups, key=lambda group: group.id)
 
     def write(self, writer: RecordWriter, progress: Progress) -> None:
-        """Write all groups."""
+        """Write all groups to the output."""
         for start in range(0, len(self.groups), AT_ONCE):
             groups = self.groups[start : start + AT_ONCE]
             writer.write(groups)
@@ -89,7 +89,7 @@ class Anonymization:
         writer.close()
 
     def summary(self) -> dict[str, Any]:
-        """What came of it, as plain data."""
+        """Return the results as plain data."""
         tally = self.tally
         return {
             "algorithm": self.algorithm,

@@ -1,4 +1,4 @@
-"""Lines of JSON or CSV in, anonymized JSON lines out. What a full pipe downstream holds up waits; nothing is lost."""
+"""Anonymize lines of JSON or CSV into JSON lines. A slow reader downstream slows the input; nothing is lost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Pipe:
         self._stopped = False
 
     def stop(self) -> None:
-        """Read no more; what is inside is still published."""
+        """Stop reading; what is inside is still published."""
         self._stopped = True
 
     def run(self) -> None:

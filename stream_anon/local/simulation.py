@@ -1,4 +1,4 @@
-"""A stream algorithm on a simulated clock: the times of the rows decide what is due when. Reads and writes nothing."""
+"""Run a stream algorithm on a simulated clock: the times of the rows decide what is due when. No input or output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AT_ONCE = 100_000
 
 
 class Simulation:
-    """Rows in, in their order; groups out at the moment they would leave. The clock never runs backwards.
+    """A run that takes rows in order and releases groups at the moment they would leave; time never runs backwards.
 
     1. Up to the next deadline, push what arrives; at the deadline, tick.
     2. At the end, flush.
@@ -33,7 +33,7 @@ class Simulation:
         self._most = max(1, (schema.policy.stream.max_delay.records or AT_ONCE) // GRAINS)
 
     def push(self, rows: Batch, when: Floats) -> None:
-        """Rows that happened at these times; a late one happens at the time of the one before it."""
+        """Add rows that happened at these times; a late one counts as simultaneous with the one before it."""
         if not len(rows):
             return
         clock = np.maximum(np.maximum.accumulate(when), self._now)
@@ -56,7 +56,7 @@ class Simulation:
             start = stop
 
     def finish(self) -> None:
-        """Nothing follows: everything is due."""
+        """End the input: everything left is due."""
         if math.isfinite(self._now):
             for groups in self.pipeline.finish(self._now):
                 self._publish(groups)

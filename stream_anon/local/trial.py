@@ -1,4 +1,4 @@
-"""What a policy would do to some rows: the rows of a table in memory, and one run of an algorithm over them."""
+"""Try a policy on the rows of a table in memory: one run of an algorithm over them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def encode_all(
     reject: Callable[[Sequence[Rejection]], None],
     progress: Progress,
 ) -> Batch | None:
-    """All rows of a table; tells of those that cannot be encoded. None if the table has no part."""
+    """Encode all rows of a table and report those that cannot be encoded. None if the table has no part."""
     encoder, batches = Encoder(schema), []
     for part in parts:
         encoded = part.encode(encoder, np.zeros(len(part)))
@@ -47,7 +47,7 @@ def encode_all(
 
 @dataclass(slots=True)
 class Trial:
-    """One run: its groups and its tally. `bound` is the delay bound in seconds, None for a batch algorithm."""
+    """The groups and the tally of one run. `bound` is the delay bound in seconds, None for a batch algorithm."""
 
     schema: Schema
     tally: Tally
@@ -56,7 +56,7 @@ class Trial:
 
 
 def try_stream(schema: Schema, rows: Batch | None, rate: float, progress: Progress) -> Trial:
-    """The policy's stream algorithm, `rate` rows a second on a simulated clock."""
+    """Run the policy's stream algorithm with `rate` rows a second on a simulated clock."""
     simulation = Simulation(schema, lambda groups: trial.groups.extend(groups))
     trial = Trial(schema, simulation.pipeline.tally, bound_of(schema, rate))
     total = 0 if rows is None else len(rows)
@@ -72,7 +72,7 @@ def try_stream(schema: Schema, rows: Batch | None, rate: float, progress: Progre
 def try_batch(
     schema: Schema, rows: Batch | None, algorithm: str, progress: Progress, options: Mapping[str, Any] | None = None
 ) -> Trial:
-    """A batch algorithm over all rows at once."""
+    """Run a batch algorithm over all rows at once."""
     trial = Trial(schema, Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts))
     if rows is None or not len(rows):
         return trial
@@ -84,6 +84,6 @@ def try_batch(
 
 
 def bound_of(schema: Schema, rate: float) -> float:
-    """The delay bound in seconds, where so many records a second count too."""
+    """Return the delay bound in seconds; a bound by records counts at this rate."""
     delay = schema.policy.stream.max_delay
     return min(delay.time or np.inf, (delay.records or np.inf) / rate)

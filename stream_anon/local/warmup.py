@@ -1,4 +1,4 @@
-"""Gets the kernels of a policy compiled, or read from disk, before a clock runs; nothing of it is published."""
+"""Compile the kernels of a policy, or load them from disk, before a clock runs; publishes nothing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _rows(schema: Schema) -> Batch:
     sensitive, guard = np.empty(shape, dtype=np.int64), np.full(shape, NO_GUARD, dtype=np.int64)
     for s, column in enumerate(schema.sensitive):
         sensitive[:, s] = codes(column.hierarchy)
-        sensitive[chance.random(n) < _COMMON, s] = sensitive[0, s]  # so that the first company found may not do
+        sensitive[chance.random(n) < _COMMON, s] = sensitive[0, s]  # so that the first group found may not do
         if column.guard_field and isinstance(column.hierarchy, Tree):
             guard[:, s] = np.asarray(column.hierarchy.parent)[sensitive[:, s]]
     ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(n)], axis=1)

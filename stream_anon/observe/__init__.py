@@ -1,1 +1,1 @@
-"""What can be told of a run without telling anything of the people in it."""
+"""Logs, metrics and status of a run; none of them reveals anything about the people in it."""

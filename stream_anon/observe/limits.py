@@ -1,4 +1,4 @@
-"""How many records may be rejected or suppressed before a run is stopped: beyond that something else is wrong."""
+"""Limits on the share of rejected or suppressed records; a run that exceeds one is stopped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Limits:
 
     @classmethod
     def of(cls, policy: Policy, rejected: float | None = None, suppressed: float | None = None) -> Limits:
-        """Take the limits of a policy; those given here count instead."""
+        """Return the limits of a policy; those given here replace them."""
         return cls(
             policy.max_rejected if rejected is None else rejected,
             policy.max_suppressed if suppressed is None else suppressed,

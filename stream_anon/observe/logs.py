@@ -25,7 +25,7 @@ _Place = tuple[str, str, str, int]
 
 
 class JsonLines(logging.Formatter):
-    """One object a line. Tracebacks and arguments are not written: they may quote what they were working on."""
+    """A log formatter that writes one object a line, without tracebacks or arguments: they may quote data."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record."""

@@ -1,4 +1,4 @@
-"""The metrics and the health of several workers as one; each keeps its series, with a `worker` label of few values."""
+"""The metrics and the health of several workers as one; each keeps its series, with a bounded `worker` label."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATIENCE = 3.0  # seconds for an answer over the loopback; a worker that hangs 
 
 
 class Workers(Collector):
-    """Asks the status ports of workers on this machine.
+    """A collector that asks the status ports of workers on this machine.
 
     Sums are left to whoever asks: a counter that starts again with its worker is understood as such only while it is a
     series of its own. `running` and `restarts` are what is known of the processes.
@@ -31,11 +31,11 @@ class Workers(Collector):
         self.registry.register(self)
 
     def describe(self) -> list[Metric]:
-        """Nothing is known before it is asked for."""
+        """Return no metrics: nothing is known before the workers are asked."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """All series of all workers that answer."""
+        """Yield all series of all workers that answer."""
         running = list(self._running())
         yield GaugeMetricFamily("stream_anon_workers_wanted", "Workers that should run", len(running))
         yield GaugeMetricFamily("stream_anon_workers_running", "Workers whose process runs", sum(running))
@@ -49,12 +49,12 @@ class Workers(Collector):
         yield from merged.values()
 
     def live(self) -> bool:
-        """Whether no worker that runs hangs. One that is being started does not answer yet: that is no hanging."""
+        """Tell whether no running worker hangs; one that is starting does not answer yet and does not count."""
         answers = self._pool.map(lambda port: self._ask(port, "/livez"), self._ports)
         return all(answer is None or answer[0] == 200 for answer in answers)
 
     def ready(self) -> bool:
-        """Whether every worker runs and is ready."""
+        """Tell whether every worker runs and is ready."""
         answers = self._pool.map(lambda port: self._ask(port, "/readyz"), self._ports)
         return all(self._running()) and all(answer is not None and answer[0] == 200 for answer in answers)
 

@@ -23,7 +23,7 @@ _LOSSES = tuple(i / 10 for i in range(1, 11))
 
 
 class Metrics(Observer):
-    """Counts in its own registry. Counters of what must never happen are there from the start, at 0.
+    """An observer that counts in its own registry. Counters of what must never happen exist from the start, at 0.
 
     `counts` is what the policy's k counts: people or records.
     """
@@ -86,21 +86,21 @@ class Metrics(Observer):
         self.last_round = time.monotonic()
 
     def consumed(self, records: int) -> None:
-        """Count."""
+        """Count the records that were read."""
         self._consumed.inc(records)
 
     def rejected(self, code: str, records: int) -> None:
-        """Count by code."""
+        """Count rejected records by code."""
         self._rejected.labels(code).inc(records)
 
     def suppressed(self, reason: str, records: int) -> None:
-        """Count by reason."""
+        """Count suppressed rows by reason."""
         self._suppressed.labels(reason).inc(records)
 
     def published(
         self, reasons: Sequence[str], sizes: Sequence[int], delays: Floats, ages: Floats, losses: Floats
     ) -> None:
-        """Count groups and rows, and observe what there is of each."""
+        """Count groups and rows, and observe their sizes, delays, ages and losses."""
         self._published.inc(len(delays))
         for reason, groups in ReasonCounter(reasons).items():
             self._groups.labels(reason).inc(groups)
@@ -111,63 +111,63 @@ class Metrics(Observer):
             observe_all(self._loss.labels(name), values)
 
     def raised(self, attribute: str, records: int) -> None:
-        """Count by attribute."""
+        """Count raised sensitive values by attribute."""
         self._raised.labels(attribute).inc(records)
 
     def withdrawn(self, reason: str, groups: int, records: int) -> None:
-        """Count by reason."""
+        """Count withdrawn groups by reason."""
         self._withdrawn.labels(reason).inc(groups)
 
     def missed(self, records: int) -> None:
-        """Count."""
+        """Count rows that left too late."""
         self._missed.inc(records)
 
     def violated(self) -> None:
-        """Count."""
+        """Count groups stopped at the gate."""
         self._violations.inc()
 
     def transaction(self, result: str, seconds: float) -> None:
-        """Count by result."""
+        """Count transactions by result, and observe how long they took."""
         self._transactions.labels(result).inc()
 
     def stage(self, stage: str, seconds: float) -> None:
-        """Observe."""
+        """Observe the duration of a step of the loop."""
         self._stage.labels(stage).observe(seconds)
 
     def ledger(self, partition: int, characters: int) -> None:
-        """Set."""
+        """Set the size of a partition's ledger."""
         self._ledger.labels(str(partition)).set(characters)
 
     def lag(self, partition: int, records: int) -> None:
-        """Set."""
+        """Set the lag of a partition."""
         self._lag.labels(str(partition)).set(records)
 
     def buffered(self, rows: int, oldest: float, clusters: int) -> None:
-        """Set."""
+        """Set the number of waiting rows, the age of the oldest, and the open clusters."""
         self._buffered.set(rows)
         self._clusters.set(clusters)
         self._oldest.set(oldest)
 
     def assigned(self, partitions: int, quarantined: dict[int, str]) -> None:
-        """Set, and take back codes that no longer hold."""
+        """Set the number of partitions, and clear the quarantine codes that no longer hold."""
         self._assigned.set(partitions)
         self._codes |= set(quarantined.values())
         for code in self._codes:
             self._quarantined.labels(code).set(list(quarantined.values()).count(code))
 
     def left(self, partition: int) -> None:
-        """Forget its gauges: what is told of it from now on comes from its owner."""
+        """Remove the gauges of a partition: from now on its new owner reports them."""
         for gauge in (self._lag, self._ledger):
             with suppress(KeyError):
                 gauge.remove(str(partition))
 
     def alive(self) -> None:
-        """Note the time."""
+        """Record the time of the last round."""
         self.last_round = time.monotonic()
 
 
 def observe_all(histogram: Histogram, values: Floats) -> None:
-    """Many observations at once: one look at the buckets instead of one per value."""
+    """Add many observations at once: one search over the buckets instead of one per value."""
     if not len(values):
         return
     borders = np.asarray(histogram._upper_bounds)

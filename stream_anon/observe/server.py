@@ -1,4 +1,4 @@
-"""/metrics, /livez and /readyz over HTTP, on the loopback unless told otherwise; asking changes nothing.
+"""The status server: /metrics, /livez and /readyz over HTTP, on the loopback by default; requests change nothing.
 
 Whoever reaches the port can take little: connections are few and short, requests small, threads a handful.
 """
@@ -28,7 +28,7 @@ _Answer = tuple[HTTPStatus, bytes, str]
 
 
 class StatusServer:
-    """Serves in a thread of its own. `live` is false when the loop hangs, `ready` while a partition is left out.
+    """A server in its own thread. `live` is false when the loop hangs, `ready` while a partition is left out.
 
     What `warning` says, if anything, stands below the answer of `/readyz`.
     """
@@ -58,22 +58,22 @@ class StatusServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port it listens on."""
         return self._port
 
     def start(self) -> StatusServer:
-        """Begin to answer."""
+        """Start answering requests and return the server."""
         self._thread.start()
         self._started.wait(_REQUEST_SECONDS)
         return self
 
     def await_reading(self, timeout: float) -> bool:
-        """Wait until somebody has asked for the metrics as they are now, at most so many seconds."""
+        """Wait until somebody has read the current metrics, for at most this many seconds."""
         self._read = threading.Event()
         return self._read.wait(timeout)
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop answering requests and end the thread."""
         if self._loop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopped.set)
             self._thread.join(_REQUEST_SECONDS)
@@ -82,13 +82,15 @@ class StatusServer:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, "answer"))
-        server = await asyncio.start_server(self._talk, sock=self._socket, limit=_LONGEST_REQUEST, backlog=_QUEUE)
+        server = await asyncio.start_server(
+            self._answer_request, sock=self._socket, limit=_LONGEST_REQUEST, backlog=_QUEUE
+        )
         self._started.set()
         await self._stopped.wait()
         server.close()
 
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Read one request, answer it, hang up. Whoever is slow, long-winded or gone is not told why."""
+    async def _answer_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read one request, answer it, and hang up; a slow or oversized request gets no answer."""
         if len(self._open) >= CONNECTIONS:
             oldest = next(iter(self._open))
             del self._open[oldest]
@@ -123,8 +125,8 @@ class StatusServer:
             return HTTPStatus.OK, encode(self._registry), kind
         if path in ("/livez", "/readyz"):
             good = self._live() and (path == "/livez" or self._ready())
-            told = self._warning() if path == "/readyz" else ""
-            body = ("ok\n" if good else "no\n") + (f"warning: {told}\n" if told else "")
+            warning = self._warning() if path == "/readyz" else ""
+            body = ("ok\n" if good else "no\n") + (f"warning: {warning}\n" if warning else "")
             status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
             return status, body.encode(), "text/plain"
         return HTTPStatus.NOT_FOUND, b"not found\n", "text/plain"

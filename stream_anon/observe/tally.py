@@ -38,7 +38,7 @@ class Delays:
         self._bins = np.zeros(_BINS, dtype=np.int64)
 
     def add(self, waits: Floats) -> None:
-        """Count more waiting times."""
+        """Add more waiting times."""
         if not len(waits):
             return
         self.count += len(waits)
@@ -53,12 +53,12 @@ class Delays:
         return self._sum / self.count if self.count else 0.0
 
     def within(self, wait: float) -> int:
-        """How many waited no longer than this."""
+        """Return how many waited no longer than this."""
         place = (np.log(max(wait, self._LOWEST)) - np.log(self._LOWEST)) / np.log(self._STEP)
         return int(self._bins[: int(place + 1e-9) + 1].sum())
 
     def quantile(self, share: float) -> float:
-        """The wait that `share` of all did not exceed."""
+        """Return the wait that `share` of all did not exceed."""
         if not self.count:
             return 0.0
         place = int(np.searchsorted(np.cumsum(self._bins), share * self.count - 1e-9))
@@ -66,7 +66,7 @@ class Delays:
 
 
 class Tally:
-    """What has happened so far. `counts` is what `k` counts and `smallest` is measured in: people or records."""
+    """The counts of a run so far. `counts` is what `k` counts and `smallest` is measured in: people or records."""
 
     def __init__(self, columns: Sequence[str], k: int, counts: Literal["people", "records"]) -> None:
         self.columns = tuple(columns)
@@ -86,12 +86,12 @@ class Tally:
         self._loss = 0.0
 
     def read(self, count: int, rejections: Sequence[Rejection] = ()) -> None:
-        """Records came in; some of them could not be used."""
+        """Count records that came in, and those that could not be used."""
         self.consumed += count
         self.rejected.update([str(rejection.code) for rejection in rejections])
 
     def publish(self, groups: Sequence[Group], now: float) -> None:
-        """Groups left."""
+        """Count groups that left."""
         for group in groups:
             size = len(group)
             self.published += size
@@ -113,11 +113,11 @@ class Tally:
 
     @property
     def lost_by_raising(self) -> dict[str, float]:
-        """The share of information that raising sensitive values has cost, by attribute, over published rows."""
+        """The share of information lost by raising sensitive values, by attribute, over published rows."""
         return {name: loss / max(self.published, 1) for name, loss in self._lost_by_raising.items()}
 
     def suppress(self, arrived: Floats | Ints) -> None:
-        """Rows left unpublished."""
+        """Count rows that left unpublished."""
         self.suppressed += len(arrived)
 
     @property
@@ -132,7 +132,7 @@ class Tally:
         return dict(zip(self.columns, (self._losses / max(self.published, 1)).tolist(), strict=True))
 
     def summary(self) -> dict[str, Any]:
-        """Everything, as plain data."""
+        """Return all counts and measures as plain data."""
         return {
             "consumed": self.consumed,
             "published": self.published,
@@ -152,7 +152,7 @@ class Tally:
 
 
 def smallest_group(smallest: int, k: int, counts: str) -> dict[str, Any]:
-    """The smallest group and what is required of it, as plain data; people are None where nobody could count them.
+    """Return the smallest group and what is required of it as plain data; people are None if not counted.
 
     >>> smallest_group(5, 5, "records")["smallest_group_people"] is None
     True

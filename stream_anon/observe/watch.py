@@ -1,4 +1,4 @@
-"""Tells when most records are rejected, and when more is lost than allowed: a topic of another format must not vanish.
+"""A watch that warns when most records are rejected, and asks the worker to stop when a limit is exceeded.
 
 Fed by a worker like any observer; says so once in the log, keeps it for whoever asks for the status, and asks the
 worker to stop where the policy or the operator set a limit.
@@ -23,7 +23,7 @@ MOST = 0.5
 
 
 class RejectionWatch(Observer):
-    """Counts what is read, rejected and suppressed. `warning` holds while most of the recent records are rejected."""
+    """An observer of read, rejected and suppressed records. `warning` is set while most recent records are rejected."""
 
     def __init__(self, limits: Limits, stop: Callable[[], None]) -> None:
         self.warning = ""
@@ -46,11 +46,11 @@ class RejectionWatch(Observer):
         self._recent[code] += records
 
     def suppressed(self, reason: str, records: int) -> None:
-        """Count suppressed rows."""
+        """Count rows that were suppressed."""
         self._suppressed += records
 
     def alive(self) -> None:
-        """Judge what the last rounds brought."""
+        """Judge the records of the last rounds."""
         window = ENOUGH if self._read == self._recent_read and not self.warning else WINDOW
         if self._recent_read >= window:
             self._judge()

@@ -1,1 +1,1 @@
-"""A recording, or a topic's past, through an algorithm, exactly once and resumable."""
+"""Replay a recording, or a topic's past, through an algorithm, exactly once and resumably."""

@@ -1,4 +1,4 @@
-"""A topic's past as numbered rows in one order that every reading gives again: by time, then partition, then offset."""
+"""A topic's past as numbered rows in a reproducible order: by time, then partition, then offset."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Row = tuple[float, int, int, bytes | None]
 
 
 class TopicHistory:
-    """Reads a span of a topic once. Nothing is committed; the reader has a group of its own.
+    """A reader of an offset range of a topic, once. It commits nothing and has a group of its own.
 
     A row's time is its record's, but not before that of the record ahead of it in its partition. A row is handed out
     when no partition can bring an earlier one. Parts have a fixed size, so that a second reading pushes the same rows
@@ -46,7 +46,7 @@ class TopicHistory:
         self._first, self._refs = 1, np.empty((0, 2), dtype=np.int64)
 
     def parts(self) -> Iterator[Part]:
-        """The rows, some at a time; `reached` goes from 0 to 1."""
+        """Yield the rows, some at a time; `reached` goes from 0 to 1."""
         waiting: list[_Row] = []
         for row in self._merged():
             waiting.append(row)
@@ -57,7 +57,7 @@ class TopicHistory:
             yield self._part(waiting)
 
     def place(self, number: int) -> dict[str, Any]:
-        """Where a row of the part handed out last stands."""
+        """Return the topic, partition and offset of a row of the part yielded last."""
         partition, offset = self._refs[number - self._first].tolist()
         return {"topic": self._topic, "partition": partition, "offset": offset}
 
@@ -89,14 +89,14 @@ class TopicHistory:
             self._transport.resume([p for p in self._open if self._held[p] < AHEAD / 2])
 
     def _read(self) -> Iterator[_Row]:
-        """What some polls bring of the span, until there is any progress."""
+        """Poll until there is progress within the range."""
         before, until = dict(self._next), time.monotonic() + PATIENCE
         while self._next == before:
             if time.monotonic() > until:
                 raise TransportError(f"{self._topic}: nothing could be read for {PATIENCE:.0f} seconds")
             polled = self._transport.poll(0.2, AT_ONCE)
             if polled.out_of_range & self._open:
-                raise StreamAnonError(f"{self._topic}: records of the span are gone: retention was faster")
+                raise StreamAnonError(f"{self._topic}: records of the range are gone: retention removed them")
             for part in polled.slices:
                 p = part.partition
                 for offset, when, value in zip(part.offsets, part.timestamps, part.values, strict=True):

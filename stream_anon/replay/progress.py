@@ -1,4 +1,4 @@
-"""How far a replay came, as a short text: which run it was, which span it reads, what it published and will publish."""
+"""The progress of a replay as a short text: which run it is, which range it reads, what it published and announced."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from stream_anon.replay.offset_range import OffsetRange
 from stream_anon.worker.ledger.codec import fits
 
 
-class NoteError(StreamAnonError):
-    """There is a note, and it is not of this run."""
+class ReplayProgressError(StreamAnonError):
+    """The stored progress cannot be used, or belongs to another run."""
 
 
 class ReplayProgress(msgspec.Struct, frozen=True):
-    """`published` and `announced` count groups from the first on; the marks are keyed digests of all their bytes.
+    """How far a replay came, in groups from the first on; the marks are keyed digests of all their bytes.
 
     What is announced is fixed: a run that goes on publishes exactly that next, or nothing.
     """
@@ -37,47 +37,51 @@ class ReplayProgress(msgspec.Struct, frozen=True):
     done: bool = False
 
     def committed(self) -> Committed:
-        """As the text beside an offset."""
+        """Return the progress as the text beside an offset."""
         text = b85encode(zlib.compress(msgspec.json.encode(self), 9)).decode("ascii")
         found = Committed(0, text + "\0")
         if not fits(found):
-            raise NoteError("the topic has too many partitions for one replay: replay some of them at a time")
+            raise ReplayProgressError("the topic has too many partitions for one replay: replay some of them at a time")
         return found
 
     @classmethod
     def of(cls, committed: Committed) -> ReplayProgress:
-        """The note in a text."""
+        """Parse the progress from the text beside an offset."""
         try:
             text = zlib.decompress(b85decode(committed.metadata.partition("\0")[0]))
             return msgspec.json.decode(text, type=cls)
         except (ValueError, zlib.error, msgspec.DecodeError):
-            raise NoteError("the group of this replay was used by something else: take another output") from None
+            raise ReplayProgressError(
+                "the group of this replay was used by something else: name another output"
+            ) from None
 
     def require(self, run: str, remedy: str) -> None:
-        """Raise unless it is of this run."""
+        """Raise unless the progress belongs to this run."""
         if self.run != run:
-            raise NoteError(f"another replay began here: other records, policy, algorithm or settings; {remedy}")
+            raise ReplayProgressError(
+                f"another replay began here: other records, policy, algorithm or settings; {remedy}"
+            )
 
 
 def run_of(**facts: Any) -> str:
-    """What tells one run from another, in short."""
+    """Return a short hash that identifies a run by these facts."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
 
-def kept_span(path: Path, run: str) -> OffsetRange | None:
-    """The span an interrupted run into a file kept in the file beside it."""
+def kept_range(path: Path, run: str) -> OffsetRange | None:
+    """Read the offset range that an interrupted run into a file kept in the file beside it."""
     if not path.exists():
         return None
     try:
-        note = msgspec.json.decode(path.read_bytes(), type=ReplayProgress)
+        progress = msgspec.json.decode(path.read_bytes(), type=ReplayProgress)
     except (OSError, msgspec.DecodeError):
-        raise NoteError(f"{path}: cannot be read; remove it and the partial output to start again") from None
-    note.require(run, f"remove {path} and the partial output to start again")
-    return note.offset_range
+        raise ReplayProgressError(f"{path}: cannot be read; remove it and the partial output to start again") from None
+    progress.require(run, f"remove {path} and the partial output to start again")
+    return progress.offset_range
 
 
-def keep_span(path: Path, run: str, offset_range: OffsetRange) -> None:
-    """Keep the span, whole or not at all."""
+def keep_range(path: Path, run: str, offset_range: OffsetRange) -> None:
+    """Write the offset range to a file atomically."""
     draft = path.with_name(path.name + ".new")
     with draft.open("wb") as file:
         file.write(msgspec.json.encode(ReplayProgress(run, offset_range)))

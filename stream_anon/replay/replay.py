@@ -1,4 +1,4 @@
-"""A recording through a stream algorithm on its own clock, into a sheet; what has no time is rejected."""
+"""Replay a recording through a stream algorithm on its own clock; rows without a time are rejected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MILLISECONDS_FROM = 1e11
 
 
 class Instants:
-    """When each row of a recording happened: by a field of its own, or so many a second."""
+    """The times of the rows of a recording: from one of their fields, or at a fixed rate."""
 
     def __init__(self, field: str | None, rate: float | None) -> None:
         if (field is None) == (rate is None):
@@ -33,7 +33,7 @@ class Instants:
         self._decoder = Decoder({field: "timestamp"}) if field else None
 
     def __call__(self, part: Part) -> Floats:
-        """Seconds, NaN for a row without a time that can be read."""
+        """Return the times in seconds, NaN for a row without a readable time."""
         if self._decoder is None or self._field is None:
             return (np.arange(len(part)) + part.first) / (self._rate or 1.0)
         decode, get = self._decoder, self._decoder.getters[self._field]
@@ -42,14 +42,14 @@ class Instants:
 
 
 def own_times(part: Part) -> Floats:
-    """The times that rows of a topic bring themselves."""
+    """Return the times that rows of a topic carry themselves."""
     if part.times is None:
         raise ValueError("these rows bring no times of their own")
     return part.times
 
 
 def instant(value: Any) -> float:
-    """Seconds since 1970 of ISO 8601 text, UTC unless it says otherwise, or of a number of seconds or milliseconds.
+    """Parse ISO 8601 text (UTC by default), or a number of seconds or milliseconds, into seconds since 1970.
 
     >>> instant("1970-01-01T00:01:00Z"), instant(60), instant("1700000000000")
     (60.0, 60.0, 1700000000.0)
@@ -69,7 +69,7 @@ def instant(value: Any) -> float:
 
 
 class Replay:
-    """One run. The output is a function of the recording, the policy and its secret, so it can be made again exactly.
+    """One replay. Its output depends only on the recording, the policy and the secret, so it is reproducible.
 
     A row without a time is rejected.
     """
@@ -96,7 +96,7 @@ class Replay:
         reject: Callable[[Sequence[Rejection]], None],
         progress: Callable[[float], None],
     ) -> None:
-        """Run to the end. `parts` may come from a file, or from whatever else can number its rows."""
+        """Run to the end. `parts` may come from a file, or from any source that numbers its rows."""
         for part in parts:
             self._feed(part, reject)
             self.pipeline.tally.lines = part.lines

@@ -1,4 +1,4 @@
-"""Pages about results: one HTML file each, charts included; no scripts, nothing loaded, no value of a record.
+"""HTML pages about results, one file each with its charts; no scripts, nothing loaded, no value of a record.
 
 Takes numbers and words, knows nothing of how they came about, so that whoever measures or audits can use it.
 """

@@ -1,4 +1,4 @@
-"""One drawing per kind of chart, and the same numbers as rows for those who cannot see it."""
+"""SVG drawings, one function per kind of chart, each with the same numbers as table rows for screen readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PERCENT = "\u202f%"  # a space at which no line breaks
 
 
 def bars(chart: Bars) -> tuple[str, Rows]:
-    """A line per share, its bar on a track that is the whole."""
+    """Draw one horizontal bar per share, on a track that stands for the whole."""
     room, marks = WIDTH - _LEFT - _RIGHT, []
     for i, each in enumerate(chart.bars):
         y = 8 + i * 30
@@ -32,7 +32,7 @@ def bars(chart: Bars) -> tuple[str, Rows]:
 
 
 def pairs(chart: Pairs) -> tuple[str, Rows]:
-    """Two bars per line, before and after, and a dashed line where they should end."""
+    """Draw two bars per line, before and after, with a dashed line at the target."""
     room, marks = WIDTH - _LEFT - _RIGHT, []
     height = 34 + 58 * len(chart.pairs)
     for i, each in enumerate(chart.pairs):
@@ -55,7 +55,7 @@ def pairs(chart: Pairs) -> tuple[str, Rows]:
 
 
 def histogram(chart: Histogram) -> tuple[str, Rows]:
-    """Columns over an axis, and a dashed line at the mark."""
+    """Draw columns over an axis, with a dashed line at the mark."""
     left, right, top, height = 52, 14, 30, 250
     bottom = height - 42
     low, high = chart.bins[0].low, chart.bins[-1].high
@@ -74,8 +74,8 @@ def histogram(chart: Histogram) -> tuple[str, Rows]:
     marks = [mark for at in ticks(most) for mark in _level(left, right, up(at), f"{at:,.0f}")]
     for each in chart.bins:
         x, end = across(each.low), across(each.high)
-        told = f"{each.label}: {each.count:,} {chart.counted}"
-        marks.append(bar(x + 0.75, up(each.count), end - x - 1.5, bottom - up(each.count), "first", told))
+        tooltip = f"{each.label}: {each.count:,} {chart.counted}"
+        marks.append(bar(x + 0.75, up(each.count), end - x - 1.5, bottom - up(each.count), "first", tooltip))
     marks += [text(across(at), bottom + 18, f"{at:g}", "small", "middle") for at in _between(low, high)]
     marks.append(text((left + WIDTH - right) / 2, height - 4, chart.axis, "small", "middle"))
     if chart.mark:
@@ -88,7 +88,7 @@ def histogram(chart: Histogram) -> tuple[str, Rows]:
 
 
 def curves(chart: Curves) -> tuple[str, Rows]:
-    """Curves with a dot per measurement; x values stand at equal distances, in their order."""
+    """Draw curves with a dot per measurement; x values are spaced equally, in their order."""
     left, right, top, height = 52, 20, 16, 300
     bottom = height - 46
     places = sorted({x for series in chart.series if not series.level for x, _ in series.points}) or [0.0]
@@ -120,7 +120,7 @@ def curves(chart: Curves) -> tuple[str, Rows]:
 
 
 def percent(share: float) -> str:
-    r"""A share in words: one digit behind the point, more only where they are all there is.
+    r"""Format a share as a percentage: one decimal, more only for very small shares.
 
     >>> percent(0.1034), percent(1.0), percent(0.0004), percent(0)
     ('10.3\u202f%', '100\u202f%', '0.04\u202f%', '0\u202f%')
@@ -135,7 +135,7 @@ def _level(left: float, right: float, y: float, label: str) -> list[str]:
 
 
 def _between(low: float, high: float) -> list[float]:
-    """Round places on an axis that need not begin at 0."""
+    """Return round places on an axis that need not begin at 0."""
     step = nice((high - low) / 6)
     places = [round(step * i, 10) for i in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
     return places if step >= 1 or low == 0 else [at for at in places if at == int(at)]

@@ -1,4 +1,4 @@
-"""A page as one HTML file: style and drawings inside, readable by day, by night, on paper and aloud."""
+"""Render a page as one HTML file: style and drawings inside, readable in light, dark, print and by screen readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TONES = {"plain": "", "good": "✓ ", "warn": "! ", "bad": "✗ "}
 
 
 def render(page: Page) -> str:
-    """The file's text."""
+    """Return the text of the HTML file."""
     style = (files(__package__) / "style.css").read_text(encoding="utf-8")
     tiles = "".join(map(_tile, page.tiles))
     parts = "".join(map(_part, page.parts))
@@ -72,7 +72,7 @@ def _legend(part: Curves) -> str:
 
 
 def _table(header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
-    """A table; a column whose first entry begins with a digit is of numbers."""
+    """Render a table; a column whose first entry begins with a digit is of numbers."""
     numbers = [bool(rows) and cell[:1].isdigit() for cell in (rows[0] if rows else header)]
 
     def line(cells: tuple[str, ...], tag: str) -> str:

@@ -1,4 +1,4 @@
-"""What a page is made of: figures to read at a glance, charts, tables and verdicts, as plain data."""
+"""The parts of a page as plain data: figures to read at a glance, charts, tables and verdicts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 Tone = Literal["plain", "good", "warn", "bad"]
-"""What a figure means for its reader; told in words too, never by colour alone."""
+"""What a figure means for its reader; also written in words, never shown by colour alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One figure, large, with its name above and a remark below."""
+    """One large figure with its name above and a remark below."""
 
     label: str
     value: str
@@ -30,7 +30,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Shares of a whole, one line each."""
+    """A bar chart of shares of a whole, one line each."""
 
     title: str
     caption: str
@@ -47,7 +47,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """How many lie from `low` to below `high`."""
+    """The count of items from `low` to below `high`."""
 
     low: float
     high: float
@@ -57,7 +57,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many of what size, against a mark."""
+    """A histogram of sizes, against a mark."""
 
     title: str
     caption: str
@@ -78,7 +78,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Shares before and after, against a mark."""
+    """A chart of shares before and after, against a mark."""
 
     title: str
     caption: str
@@ -88,7 +88,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One curve. A level one holds for every x: it has a single point and is drawn across."""
+    """One curve. A level series holds for every x: it has a single point and is drawn across."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -97,7 +97,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Curves over the same axis. `top` is where the vertical axis ends."""
+    """A chart of curves over the same axis. `top` is where the vertical axis ends."""
 
     title: str
     caption: str
@@ -109,7 +109,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of words and numbers; columns of numbers are told by their first row."""
+    """A table of words and numbers; the first row decides which columns are numbers."""
 
     title: str
     caption: str
@@ -128,7 +128,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What was promised, line by line."""
+    """A list of promises and whether each was kept."""
 
     title: str
     caption: str
@@ -140,7 +140,7 @@ Part = Bars | Histogram | Pairs | Curves | Table | Verdicts
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: what it is about in a sentence, figures, parts in order, and a remark at the end."""
+    """A page: its subject in a sentence, figures, parts in order, and a remark at the end."""
 
     title: str
     lead: str

@@ -1,4 +1,4 @@
-"""The panels of a comparison as a picture, drawn by matplotlib where it is installed."""
+"""Draw the panels of a comparison as a PNG picture with matplotlib, if it is installed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ MARKS = "osD^vP"
 
 
 class NoPlot(StreamAnonError):
-    """The library that draws is not installed."""
+    """The drawing library is not installed."""
 
 
 def draw(panels: Sequence[Curves], file: IO[bytes]) -> None:
-    """Draw the panels side by side."""
+    """Draw the panels side by side into a file."""
     figure_of = _library()
     figure = figure_of(figsize=(4.6 * len(panels), 3.8), layout="constrained")
     for axis, panel in zip(figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels, strict=True):

@@ -1,4 +1,4 @@
-"""What came of anonymizing, as numbers, and the page that tells it: risk, loss, sizes of groups, delay."""
+"""The result of anonymizing as numbers, and the page that shows it: risk, loss, sizes of groups, delay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEWEST = 12
 """Columns that even groups of one size get, so that a column looks like one."""
 
 HIGH_LOSS = 0.5
-"""Above this, half of what the quasi-identifiers told is gone: a policy to look at again."""
+"""Above this, half of the information in the quasi-identifiers is lost: review the policy."""
 
 MUCH_SUPPRESSED = 0.02
 
@@ -28,7 +28,7 @@ AT_LEAST = " At least: each record was counted as another person's, for the poli
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """The chance of finding out which record is a given person's: 1 over the people who look the same.
+    """The chance to find the record of a given person: 1 over the people who look the same.
 
     The highest, the average over records, and the share of records whose risk is above 1/k.
     """
@@ -39,7 +39,7 @@ class Risk:
 
     @classmethod
     def of(cls, classes: Iterable[tuple[int, int]], k: int) -> Risk:
-        """The risk where records that look the same are of so many (people, records).
+        """Compute the risk of classes of records that look the same, given as (people, records) pairs.
 
         >>> Risk.of([(1, 1), (4, 5)], k=2)
         Risk(highest=1.0, mean=0.375, above=0.16666666666666666)
@@ -65,7 +65,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Everything the page tells; shares are 0 to 1.
+    """Everything the page shows; shares are 0 to 1.
 
     `sizes` are people per group and how many groups have so many; records where the policy names no subject (`counts`).
     """
@@ -85,12 +85,12 @@ class Result:
 
 
 def page_of(result: Result, title: str, lead: str, extra: Iterable[Tile] = (), foot: str = "") -> Page:
-    """The page about one result."""
+    """Build the page about one result."""
     return Page(title, lead, (*tiles_of(result), *extra), tuple(core_of(result)), foot)
 
 
 def tiles_of(result: Result) -> Iterator[Tile]:
-    """The figures to read first."""
+    """Build the figures to read first."""
     out = result.records or 1
     kept = f"{percent(result.published / out)} of {result.records:,} records"
     withheld = result.suppressed + result.rejected
@@ -126,7 +126,7 @@ def _risk(share: float, judged: bool) -> str:
 
 
 def core_of(result: Result) -> Iterator[Part]:
-    """The charts; none if nothing was published."""
+    """Build the charts; none if nothing was published."""
     if not result.published:
         return
     alike = "" if result.counts == "people" else AT_LEAST
@@ -138,7 +138,7 @@ def core_of(result: Result) -> Iterator[Part]:
 
 
 def risk_chart(before: Risk | None, after: Risk, k: int, alike: str = "") -> Pairs | Bars:
-    """The risk against 1/k, beside that of the records as they came where known; `alike` says among whom."""
+    """Draw the risk against 1/k, beside that of the raw records if known; `alike` says among whom."""
     title = "Re-identification risk"
     caption = (
         f"The chance to pick the right record of a person whose quasi-identifiers one knows. Wanted: at most 1/k = "
@@ -153,17 +153,17 @@ def risk_chart(before: Risk | None, after: Risk, k: int, alike: str = "") -> Pai
 
 
 def loss_chart(losses: Mapping[str, float], loss: float) -> Bars:
-    """What each attribute lost, the worst first."""
+    """Draw what each attribute lost, the worst first."""
     worst = sorted(losses.items(), key=lambda item: -item[1])
     return Bars(
         "Information lost per attribute",
-        f"{percent(0)} is published as it came, {percent(1)} tells nothing more. All in all: {percent(loss)}.",
+        f"{percent(0)} is published unchanged, {percent(1)} reveals nothing. Overall: {percent(loss)}.",
         tuple(Bar(name, share, percent(share)) for name, share in worst),
     )
 
 
 def size_chart(sizes: Mapping[int, int], k: int, counts: str) -> Histogram:
-    """How many groups have how many people (or records, as `counts` says), against k."""
+    """Draw how many groups have how many people (or records, as `counts` says), against k."""
     return Histogram(
         "Group sizes",
         f"{counts.capitalize()} per group in {sum(sizes.values()):,} groups; none may be smaller than k.",
@@ -190,7 +190,7 @@ def _delays(delay: Delay) -> Histogram:
 
 
 def size_bins(sizes: Mapping[int, int], k: int) -> tuple[Bin, ...]:
-    """Groups by people, in steps of equal width from k on; the largest hundredth falls into the last step.
+    """Sort groups by people into bins of equal width from k on; the largest hundredth falls into the last bin.
 
     >>> [(bin.label, bin.count) for bin in size_bins({5: 3, 7: 1}, 5)][:3]
     [('5', 3), ('6', 0), ('7', 1)]

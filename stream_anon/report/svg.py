@@ -1,4 +1,4 @@
-"""The marks of a drawing: text, bars and lines as SVG, coloured by the page's style; measures nothing itself."""
+"""SVG primitives: text, bars and lines, coloured by the page's style."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH = 560
 
 
 def svg(height: float, name: str, description: str, marks: Iterable[str]) -> str:
-    """A drawing that a screen reader can name."""
+    """Return a drawing that a screen reader can name."""
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(name, quote=True)}">'
         f"<desc>{escape(description)}</desc>{''.join(marks)}</svg>"
@@ -19,13 +19,13 @@ def svg(height: float, name: str, description: str, marks: Iterable[str]) -> str
 
 
 def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:
-    """Words at a place; `kind` is a class of the style."""
+    """Return a text at a place; `kind` is a class of the style."""
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
-def bar(x: float, y: float, width: float, height: float, kind: str, told: str = "") -> str:
-    """A bar, with words that appear when it is pointed at."""
-    title = f"<title>{escape(told)}</title>" if told else ""
+def bar(x: float, y: float, width: float, height: float, kind: str, tooltip: str = "") -> str:
+    """Return a bar with a tooltip."""
+    title = f"<title>{escape(tooltip)}</title>" if tooltip else ""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{max(height, 0):.1f}" rx="2" '
         f'class="{kind}">{title}</rect>'
@@ -33,22 +33,22 @@ def bar(x: float, y: float, width: float, height: float, kind: str, told: str = 
 
 
 def line(x: float, y: float, to_x: float, to_y: float, kind: str) -> str:
-    """A straight line."""
+    """Return a straight line between two places."""
     return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" class="{kind}"/>'
 
 
 def path(points: Iterable[tuple[float, float]], kind: str) -> str:
-    """A line through points."""
+    """Return a line through points."""
     return f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}" class="{kind}"/>'
 
 
-def dot(x: float, y: float, kind: str, told: str) -> str:
-    """A point, with words that appear when it is pointed at."""
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="{kind}"><title>{escape(told)}</title></circle>'
+def dot(x: float, y: float, kind: str, tooltip: str) -> str:
+    """Return a point with a tooltip."""
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="{kind}"><title>{escape(tooltip)}</title></circle>'
 
 
 def shortened(words: str, most: int) -> str:
-    """Words that fit; their end gives way.
+    """Return words cut to at most `most` characters.
 
     >>> shortened("native-country", 9)
     'native-c…'
@@ -57,7 +57,7 @@ def shortened(words: str, most: int) -> str:
 
 
 def ticks(top: float, about: int = 4) -> list[float]:
-    """Round places from 0 to `top`, some `about` of them.
+    """Return round places from 0 to `top`, about `about` of them.
 
     >>> ticks(0.47), ticks(23), ticks(0)
     ([0.0, 0.1, 0.2, 0.3, 0.4], [0.0, 5.0, 10.0, 15.0, 20.0], [0.0])
@@ -69,7 +69,7 @@ def ticks(top: float, about: int = 4) -> list[float]:
 
 
 def nice(width: float) -> float:
-    """The nearest of 1, 2, 5, 10, ... that is not far from `width`.
+    """Return the number nearest to `width` among 1, 2, 5, 10 times a power of ten.
 
     >>> nice(0.12), nice(5.75), nice(38)
     (0.1, 5.0, 50.0)

@@ -24,7 +24,7 @@ __all__ = ["Algorithm", "Engine", "Outcome", "StreamEngine", "build"]
 
 
 def build(schema: Schema, compiled: bool | None = None) -> Engine:
-    """An engine for a policy; `compiled=False` takes the numpy kernels even where numba is there."""
+    """Build the engine for a policy; `compiled=False` uses the numpy kernels even if numba is installed."""
     for column in schema.quasi:
         if isinstance(column.hierarchy, ValueSet):
             raise Unsupported(

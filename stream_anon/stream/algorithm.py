@@ -1,4 +1,4 @@
-"""The contract of a stream algorithm: it chooses company; the engine keeps the time and the gate keeps the policy."""
+"""The contract of a stream algorithm: it chooses groups; the engine keeps the deadlines and the gate the policy."""
 
 from __future__ import annotations
 
@@ -10,53 +10,53 @@ from stream_anon.policy.settings import MaxDelay
 
 
 class Chosen(NamedTuple):
-    """Groups that leave: their slots, in parts that may hold several groups, and the size and reason of each."""
+    """The groups chosen to leave: their slots, in parts that may hold several groups, and their sizes and reasons."""
 
     slots: list[Ints]
     sizes: list[int]
     reasons: list[Reason]
 
     def add(self, others: Chosen) -> None:
-        """Others leave too."""
+        """Append the groups of another selection to this one."""
         for own, more in zip(self, others, strict=True):
             own += more  # type: ignore[operator]
 
 
 class Algorithm(Protocol):
-    """Chooses which rows leave together. It sees slots of a buffer; a group is an array of slots.
+    """A choice of which rows leave together. It sees slots of a buffer; a group is an array of slots.
 
     The engine calls `arrive` for new rows, `complete` for a row that is due, and `leave` for rows that leave, whoever
     decided it. A group must satisfy the policy; the gate checks.
     """
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
-        """Admit staged rows in order, at most until a group is ready: how many were admitted, and that group."""
+        """Admit staged rows in order until a group is ready; return how many were admitted, and that group."""
         ...
 
     def complete(self, slot: int) -> list[Ints | Group]:
-        """Groups of waiting rows that leave so that the one in `slot` can; it is in none of them if it cannot.
+        """Return groups of waiting rows so that the row in `slot` can leave; it is in none of them if it cannot.
 
         A `Group` is that one row alone, added to a group that has left.
         """
         ...
 
     def window(self, since: int) -> float:
-        """The share of the delay bound that a row may use which has seen `since` later arrivals: 1 for all of it."""
+        """Return the share of the delay bound that a row with `since` later arrivals may use: 1 for all of it."""
         return 1.0
 
     @property
     def open_clusters(self) -> int:
-        """Clusters that rows wait in; none, unless the algorithm keeps some."""
+        """The number of clusters that rows wait in; none unless the algorithm keeps some."""
         return 0
 
     def arrive_batch(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, Chosen] | None:
-        """Admit staged rows and complete those that are due, or become so by later arrivals, exactly as if one by one.
+        """Admit staged rows and complete those that are or become due, exactly as if one by one.
 
-        How many were admitted and the groups that leave, or None if the algorithm has no faster way. It may end early,
-        but not without having admitted or completed something, if there was anything to do.
+        Returns how many were admitted and the groups that leave, or None if the algorithm has no faster way. It may end
+        early, but not without having admitted or completed something, if there was anything to do.
         """
         return None
 
     def leave(self, slots: Ints) -> None:
-        """These rows wait no longer."""
+        """Forget these rows: they have been chosen or given up."""
         ...

@@ -1,4 +1,4 @@
-"""Where rows wait: columns of slots. A row keeps its slot until it has left; slots are used again."""
+"""The buffer of waiting rows: columns of slots. A row keeps its slot until it has left; slots are reused."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 class Buffer:
-    """Rows in slots, and the order in which they arrived.
+    """The rows in slots, and the order in which they arrived.
 
-    A row is staged (its slot is filled), admitted (it waits and may be chosen as company), withdrawn (it has been
+    A row is staged (its slot is filled), admitted (it waits and may be chosen for a group), withdrawn (it has been
     chosen, or given up) and freed (its slot may be used again). `columns` has one place per slot.
     """
 
@@ -39,15 +39,15 @@ class Buffer:
 
     @property
     def capacity(self) -> int:
-        """Slots there are; grows with need."""
+        """The number of slots; grows when needed."""
         return len(self._waiting)
 
     def room(self) -> int:
-        """How many more rows may be staged."""
+        """Return how many more rows may be staged."""
         return self.limit - (self.capacity - len(self._free))
 
     def stage(self, batch: Batch) -> Ints:
-        """Fill slots with rows, numbering those that have no number yet; the slots, in the order of the rows."""
+        """Fill slots with rows, number those that have no number yet, and return the slots in row order."""
         n = len(batch)
         self._ensure(batch, n)
         slots, self._free = self._free[len(self._free) - n :], self._free[: len(self._free) - n]
@@ -60,7 +60,7 @@ class Buffer:
         return slots
 
     def admit(self, slots: Ints) -> None:
-        """Staged rows now wait."""
+        """Let staged rows wait from now on."""
         self._close_gaps()
         end = self._length + len(slots)
         if end > len(self._queue):
@@ -75,23 +75,23 @@ class Buffer:
         self.latest = max(self.latest, int(serial.max()))
 
     def withdraw(self, slots: Ints) -> None:
-        """Rows wait no longer."""
+        """Stop these rows from waiting."""
         self._waiting[slots] = False
         self.held[slots] = False
         self._gaps = True
 
     def free(self, slots: Ints) -> None:
-        """Withdrawn rows have left: forget what they were."""
+        """Free the slots of withdrawn rows that have left."""
         self.columns.values[slots] = None
         self._free = np.concatenate([self._free, slots[::-1]])
 
     def waiting(self) -> Ints:
-        """Slots of all rows that wait, oldest first; a view that holds until rows are admitted or withdrawn."""
+        """Return the slots of all waiting rows, oldest first: a view, valid until rows are admitted or withdrawn."""
         self._close_gaps()
         return self._queue[: self._length]
 
     def oldest(self) -> int:
-        """The slot of the row that waits longest and is not held back, -1 if there is none."""
+        """Return the slot of the row that waits longest and is not held back, -1 if there is none."""
         waiting = self.waiting()
         if not len(waiting):
             return -1
@@ -101,11 +101,11 @@ class Buffer:
         return -1 if self.held[waiting[place]] else int(waiting[place])
 
     def rows(self, slots: Ints) -> Batch:
-        """The rows in these slots."""
+        """Return the rows in these slots."""
         return self.columns.take(slots)
 
     def find(self, ref: Ints) -> Ints:
-        """Slots of the waiting rows with these refs."""
+        """Return the slots of the waiting rows with these refs."""
         wanted = set(map(tuple, ref.tolist()))
         slots = self.waiting()
         found = [tuple(pair) in wanted for pair in self.columns.ref[slots].tolist()]
@@ -120,7 +120,7 @@ class Buffer:
             self._gaps = False
 
     def _ensure(self, batch: Batch, n: int) -> None:
-        """Room for n more rows: the columns double."""
+        """Make room for n more rows by doubling the columns."""
         if len(self._free) >= n:
             return
         size = self.capacity

@@ -1,4 +1,4 @@
-"""CAIL rounds with transient clusters: each newcomer opens one, which leaves at once or dissolves; the default."""
+"""CAIL with transient clusters, the default: each new row opens one, which leaves at once or dissolves."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SAMPLE = 128
 
 
 class Cail(Algorithm):
-    """Clusters that form around newcomers and around rows that are due.
+    """An algorithm of clusters that form around new rows and around rows that are due.
 
     1. A newcomer opens a cluster. Waiting rows join it, nearest by CAILDistance first, while the distance stays within
        the threshold: `patience` times the average loss of the last groups. If the cluster comes to satisfy the policy,
        it leaves; if not, it dissolves and its rows go on waiting.
     2. When a row is due, a cluster is completed around it, without a threshold. Rows that are hard to place themselves
-       are preferred as company: from a row's distance its hardness is taken, times `opportunity`. Ordinary rows will
-       find a cheap group of their own; spending them on an odd one is what makes greedy grouping dear.
+       are preferred: from a row's distance its hardness is subtracted, times `opportunity`. Ordinary rows will find
+       a cheap group of their own; spending them on an outlier is what makes greedy grouping expensive.
     """
 
     def __init__(self, finder: GroupFinder, settings: CailSettings) -> None:
@@ -44,14 +44,14 @@ class Cail(Algorithm):
         self._seen = 0
 
     def _threshold(self) -> float:
-        """Negative as long as nothing is known: then no cluster forms early."""
+        """Return the threshold; negative while no group has left, so that no cluster forms early."""
         if self._settings.threshold is not None:
             return self._settings.threshold
         average = self._recent.average()
         return -1.0 if average is None else self._settings.patience * average
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
-        """Newcomers open clusters, until one leaves."""
+        """Grow a cluster around each new row, until one leaves."""
         finder, limit = self._finder, self._threshold()
         self._prepare()
         place = 0
@@ -75,11 +75,11 @@ class Cail(Algorithm):
         return place, None
 
     def window(self, since: int) -> float:
-        """Large groups leave early, all at once: the buffer is as full by then as it is good for."""
+        """Let large groups leave early, all at once: the buffer is then as full as it is useful."""
         return EARLY if since < EARLY * LARGE * self._finder.need.k else 1.0
 
     def arrive_batch(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, Chosen] | None:
-        """The same as arriving and completing one by one, in one go where kernels can judge the policy."""
+        """Arrive and complete all rows in one call where kernels can judge the policy."""
         finder, enough = self._finder, LARGE * self._finder.need.k
         if not finder.countable or (delay.records is not None and delay.records < enough):
             return None
@@ -127,7 +127,7 @@ class Cail(Algorithm):
         return [] if group is None else [self._leaving(group)]
 
     def _bonus(self, due: int, others: Ints) -> Floats:
-        """What speaks for each row as company: that it is hard to place, the more the sooner it is due itself."""
+        """Return the bonus of each candidate: higher for hard-to-place rows, the more the sooner they are due."""
         serial, latest = self._buffer.columns.serial, self._buffer.latest
         age = (latest - serial[others]) / max(latest - serial[due], 1)
         bonus: Floats = self._settings.opportunity * self._hardness[others] * (YOUNG + (OLD - YOUNG) * age)
@@ -138,13 +138,13 @@ class Cail(Algorithm):
         return group
 
     def leave(self, slots: Ints) -> None:
-        """Nothing is remembered of rows that left."""
+        """Do nothing: no state is kept about rows."""
 
     def _memory(self) -> Memory:
         return Memory(self._sample, self._seen, self._recent.losses, self._recent.count)
 
     def _prepare(self) -> None:
-        """Grow with the buffer."""
+        """Grow the arrays with the buffer."""
         capacity, columns = self._buffer.capacity, self._buffer.columns.qi.shape[1]
         if len(self._hardness) < capacity:
             self._hardness = np.concatenate([self._hardness, np.zeros(capacity - len(self._hardness))])

@@ -33,11 +33,11 @@ class Castle(Algorithm):
 
     @property
     def open_clusters(self) -> int:
-        """Clusters that rows wait in."""
+        """The number of clusters that rows wait in."""
         return len(self._clusters)
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
-        """Each row joins or opens a cluster."""
+        """Put each row into a cluster, or open one for it."""
         for i, slot in enumerate(slots.tolist()):
             self._buffer.admit(slots[i : i + 1])
             self._assign(slot)
@@ -55,7 +55,7 @@ class Castle(Algorithm):
         clusters.open(slot)
 
     def complete(self, slot: int) -> list[Ints | Group]:
-        """The due row's cluster, in parts; merged with others first if it does not satisfy the policy."""
+        """Return the due row's cluster, in parts; first merge it with others if it does not satisfy the policy."""
         clusters, finder = self._clusters, self._finder
         while not finder.holds(members := clusters.members(clusters.of(slot))):
             added = self._reusable.take_in(self._buffer.rows(np.array([slot]))) if self._reusable is not None else None
@@ -70,7 +70,7 @@ class Castle(Algorithm):
         return list(groups)
 
     def _nearest(self, cluster: int) -> tuple[int, int]:
-        """The cluster and the one whose union with it costs least; the older of the two first."""
+        """Return the cluster and the one whose union with it costs least; the older of the two first."""
         clusters = self._clusters
         low = np.minimum(clusters.low, clusters.low[cluster])
         high = np.maximum(clusters.high, clusters.high[cluster])
@@ -80,7 +80,7 @@ class Castle(Algorithm):
         return min(cluster, other), max(cluster, other)
 
     def _parts(self, members: Ints) -> list[Ints]:
-        """A cluster large enough for several groups, as its oldest row and that row's nearest, again and again."""
+        """Split a cluster large enough for several groups, each its oldest row and that row's nearest neighbours."""
         finder, parts = self._finder, []
         while len(members) >= 2 * finder.need.k:
             point = self._buffer.columns.qi[members[0]]
@@ -94,5 +94,5 @@ class Castle(Algorithm):
         return [*parts, members]
 
     def leave(self, slots: Ints) -> None:
-        """Rows leave their clusters."""
+        """Remove the rows from their clusters."""
         self._clusters.leave(slots)

@@ -12,7 +12,7 @@ NOWHERE = -1
 
 
 class Clusters:
-    """At most `limit` boxes with the rows they hold, oldest cluster first.
+    """The open clusters: at most `limit` boxes with the rows they hold, oldest cluster first.
 
     Row c of `low`, `high`, `size` and `price` belongs to the c-th oldest open cluster; `cluster_of` gives for each slot
     of the buffer the number its cluster was born with.
@@ -34,11 +34,11 @@ class Clusters:
         return len(self.born)
 
     def widened(self, slot: int) -> Floats:
-        """The price of each cluster if the row joined it."""
+        """Return the price of each cluster if the row joined it."""
         return self._kernels.widened_prices(self._buffer.columns.qi, slot, self.low, self.high)
 
     def open(self, slot: int) -> int:
-        """A new cluster of one row; its place."""
+        """Open a new cluster of one row and return its place."""
         point = self._buffer.columns.qi[slot][None]
         self.low = np.concatenate([self.low.reshape(-1, point.shape[1]), point])
         self.high = np.concatenate([self.high.reshape(-1, point.shape[1]), point])
@@ -50,7 +50,7 @@ class Clusters:
         return len(self) - 1
 
     def join(self, slot: int, cluster: int) -> None:
-        """A row joins."""
+        """Add a row to a cluster."""
         point = self._buffer.columns.qi[slot]
         self.low[cluster] = np.minimum(self.low[cluster], point)
         self.high[cluster] = np.maximum(self.high[cluster], point)
@@ -59,17 +59,17 @@ class Clusters:
         self._mark(slot, int(self.born[cluster]))
 
     def of(self, slot: int) -> int:
-        """The place of a row's cluster."""
+        """Return the place of a row's cluster."""
         return int(np.searchsorted(self.born, self._cluster_of[slot]))
 
     def members(self, cluster: int) -> Ints:
-        """The rows of a cluster, oldest first."""
+        """Return the rows of a cluster, oldest first."""
         waiting = self._buffer.waiting()
         found: Ints = waiting[self._cluster_of[waiting] == self.born[cluster]]
         return found
 
     def merge(self, into: int, other: int) -> None:
-        """All rows of one cluster join another."""
+        """Move all rows of one cluster into another."""
         self._cluster_of[self._cluster_of == self.born[other]] = self.born[into]
         self.low[into] = np.minimum(self.low[into], self.low[other])
         self.high[into] = np.maximum(self.high[into], self.high[other])
@@ -78,7 +78,7 @@ class Clusters:
         self._close(np.array([other]))
 
     def leave(self, slots: Ints) -> None:
-        """Rows leave; the clusters they leave behind shrink to what they still hold, or close."""
+        """Remove rows; shrink the clusters they leave to what they still hold, or close them."""
         if not len(self._cluster_of):
             return
         touched = np.unique(self._cluster_of[slots])

@@ -1,4 +1,4 @@
-"""The engine: a buffer, the delay bound, and an algorithm that chooses company. Whatever leaves, leaves by the gate."""
+"""The engine: a buffer, the delay bound, and an algorithm that chooses groups. Every group passes the gate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Engine:
     """Implements `StreamEngine` for any algorithm.
 
     A row is due when it has waited `max_delay.time` seconds or seen `max_delay.records` later arrivals. With
-    `on_deadline: hold`, a row that cannot be placed stays, as company for later ones, and is tried again at the end.
+    `on_deadline: hold`, a row that cannot be placed stays, available to later groups, and is tried again at the end.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Engine:
 
     @property
     def open_clusters(self) -> int:
-        """Clusters that rows wait in, where the algorithm keeps some."""
+        """The number of clusters that rows wait in, where the algorithm keeps some."""
         return self._algorithm.open_clusters
 
     def push(self, batch: Batch, now: float) -> Outcome:
@@ -72,10 +72,10 @@ class Engine:
         return Outcome(groups + ticked.groups, gone, len(batch) - taken, crowded_out)
 
     def tick(self, now: float, closing: bool = False) -> Outcome:
-        """Release what is due by the clock.
+        """Release the rows that are due by the clock.
 
         `closing`: nothing will arrive any more. No group leaves that the rows behind it need: if those are too few to
-        be a group of their own, they leave at once, and whoever finds no company joins a group that leaves with them.
+        be a group of their own, they leave at once, and a row without a group joins one that leaves with them.
         """
         if (earliest := self.next_deadline()) is not None and earliest <= now:
             self._arrive_batch(_NONE, now)
@@ -92,7 +92,7 @@ class Engine:
         return self._release_chosen()
 
     def flush(self) -> Outcome:
-        """Release everything, oldest row first; what no group that leaves now can hold is suppressed."""
+        """Release everything, oldest row first; suppress what no group that leaves now can hold."""
         self._buffer.held[:] = False
         while (slot := self._buffer.oldest()) >= 0:
             self._complete(slot, Reason.FLUSH)
@@ -107,7 +107,7 @@ class Engine:
             self._given_up = [left] if len(left) else []
 
     def _enough_left(self) -> bool:
-        """Whether the rows that wait could be a group, by what more rows never break; the youngest mostly tell."""
+        """Tell whether the waiting rows could still be a group; usually the youngest are enough to decide."""
         waiting, requirements = self._buffer.waiting(), self._schema.requirements
         if not len(waiting):
             return True
@@ -119,18 +119,18 @@ class Engine:
         return False
 
     def next_deadline(self) -> float | None:
-        """The oldest row's deadline by the clock."""
+        """Return the deadline of the oldest row by the clock."""
         slot = self._buffer.oldest()
         if slot < 0 or self._time is None:
             return None
         return float(self._buffer.columns.arrived[slot]) + self._time * self._window(slot)
 
     def _since(self, slot: int) -> int:
-        """How many rows arrived after this one."""
+        """Return how many rows arrived after this one."""
         return self._buffer.latest - int(self._buffer.columns.serial[slot])
 
     def _window(self, slot: int) -> float:
-        """The share of the bound after which the algorithm wants to see to this row; all of it once that failed."""
+        """Return the share of the bound after which the algorithm first tries this row; all of it once that failed."""
         patient = int(self._buffer.columns.serial[slot]) == self._patient
         return 1.0 if patient else self._algorithm.window(self._since(slot))
 
@@ -144,7 +144,7 @@ class Engine:
         self._buffer.admit(slots)
 
     def remove(self, ref: Ints) -> Batch:
-        """Take rows out, unpublished."""
+        """Remove rows from the buffer without publishing them and return them."""
         slots = self._buffer.find(ref).copy()
         rows = self._buffer.rows(slots)
         self._withdraw(slots)
@@ -152,9 +152,9 @@ class Engine:
         return rows
 
     def _arrive(self, slots: Ints, fresh: npt.NDArray[np.bool_]) -> None:
-        """Let staged rows arrive one after the other, and see to the deadlines that their number brings.
+        """Let staged rows arrive one after the other, and complete the rows that become due by their number.
 
-        Neighbours that are handed back arrive together: being due at once, they still are company for one another.
+        Neighbours that are handed back arrive together: being due at once, they can still form a group.
         """
         for part in np.split(np.arange(len(slots)), np.flatnonzero(np.diff(fresh)) + 1):
             place, stop = int(part[0]), int(part[-1]) + 1
@@ -171,7 +171,7 @@ class Engine:
                     self._expire_by_count()
 
     def _arrive_batch(self, slots: Ints, now: float = -math.inf) -> int:
-        """Take new rows, and see to those due by the clock, in one go if the algorithm can: how many it took."""
+        """Take new rows and complete due ones in one call if the algorithm can; return how many it took."""
         rushed = None if self._hold else self._algorithm.arrive_batch(slots, self._delay, now)
         if rushed is None:
             return 0
@@ -183,7 +183,7 @@ class Engine:
         return taken
 
     def _until_due(self, slot: int) -> int:
-        """How many new rows, from this one on, may arrive until one that waits, or the first of them, is due."""
+        """Return how many new rows, from this one on, may arrive until a waiting row, or the first of them, is due."""
         if self._records is None:
             return self._buffer.limit
         oldest, serial = self._buffer.oldest(), self._buffer.columns.serial
@@ -191,7 +191,7 @@ class Engine:
         return max(1, int(serial[first] - serial[slot]) + self._patience(first, self._records) + 1)
 
     def _patience(self, slot: int, records: int) -> int:
-        """After how many later arrivals a row is seen to; not more than the bound."""
+        """Return after how many later arrivals a row is tried; not more than the bound."""
         if int(self._buffer.columns.serial[slot]) == self._patient:
             return records
         early = math.ceil(records * self._algorithm.window(0))
@@ -207,7 +207,7 @@ class Engine:
             self._complete(slot, Reason.DEADLINE, since >= self._records)
 
     def _complete(self, slot: int, reason: Reason, last: bool = True) -> None:
-        """Find company for a row; if there is none, the row is given up or held back, but not before it is due."""
+        """Find a group for a row; if there is none, give it up or hold it back, but not before it is due."""
         placed = False
         for group in self._algorithm.complete(slot):
             if isinstance(group, Group):
@@ -237,7 +237,7 @@ class Engine:
         self._algorithm.leave(slots)
 
     def _release_chosen(self) -> Outcome:
-        """Take what was chosen through the gate, and forget it."""
+        """Pass the chosen groups through the gate and clear the selection."""
         groups: list[Group] = []
         slots, sizes, reasons = self._chosen
         if slots:

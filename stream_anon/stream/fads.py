@@ -12,7 +12,7 @@ from stream_anon.stream.reusable_groups import ReusableGroups
 
 
 class Fads(Algorithm):
-    """When a row is due, it leaves with the k - 1 people nearest to it (Guo and Zhang, 2013).
+    """An algorithm in which a due row leaves with the k - 1 people nearest to it (Guo and Zhang, 2013).
 
     With `reusable` it joins a group that has left, if that can take it and costs less. Nearness is the price of the two
     rows alone. Where the policy asks for more than people, rows further away follow
@@ -24,12 +24,12 @@ class Fads(Algorithm):
         self._reusable = reusable
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
-        """Rows only wait."""
+        """Admit the rows; they only wait."""
         self._finder.buffer.admit(slots)
         return len(slots), None
 
     def complete(self, slot: int) -> list[Ints | Group]:
-        """The row and its nearest neighbours."""
+        """Return the row with its nearest neighbours, or its addition to a group that has left."""
         finder = self._finder
         waiting = finder.buffer.waiting()
         point = finder.buffer.columns.qi[slot]
@@ -44,4 +44,4 @@ class Fads(Algorithm):
         return [] if group is None else [group]
 
     def leave(self, slots: Ints) -> None:
-        """Nothing is remembered."""
+        """Do nothing: no state is kept about rows."""

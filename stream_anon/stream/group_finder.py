@@ -1,4 +1,4 @@
-"""Finds company for rows under any combination of privacy models: the part all stream algorithms share."""
+"""Find groups for rows under any combination of privacy models: the part all stream algorithms share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = 200
 
 
 class GroupFinder:
-    """Chooses rows of a buffer to join given ones, by price and by what the policy still misses.
+    """A search for rows of a buffer to group with given ones, by price and by what the policy still misses.
 
     People and different values are counted inside the kernels. Where the policy asks for more, a group is grown to
     what the kernels can count and then row by row: each time the row that helps the models most per added loss.
@@ -34,21 +34,21 @@ class GroupFinder:
         self.need = Counted(schema.requirements.k, values)
 
     def columns(self) -> Columns:
-        """What kernels read of the buffer."""
+        """Return the columns of the buffer that kernels read."""
         columns = self.buffer.columns
         return Columns(columns.qi, columns.subject, columns.sensitive, columns.serial, columns.arrived)
 
     def holds(self, slots: Ints) -> bool:
-        """Whether these rows may leave together."""
+        """Tell whether these rows may leave together."""
         return self._requirements.holds(self.buffer.rows(slots))
 
     def price(self, slots: Ints) -> float:
-        """What these rows lose together."""
+        """Return what these rows lose together."""
         rows = self.buffer.columns.qi[slots]
         return self.kernels.box_price(rows.min(axis=0), rows.max(axis=0))
 
     def grow(self, seed: Ints, candidates: Ints, bonus: Floats | None = None, limit: float = np.inf) -> Ints | None:
-        """A group of the seed and the candidates nearest to it that satisfies the policy; None if there is none."""
+        """Grow a group of the seed and its nearest candidates that satisfies the policy; None if there is none."""
         candidates = candidates[~np.isin(candidates, seed)] if bonus is None else candidates
         bonus = np.zeros(len(candidates)) if bonus is None else bonus
         members, _ = self.kernels.grow(self.columns(), seed, candidates, bonus, self.need, limit)
@@ -58,17 +58,17 @@ class GroupFinder:
         return self._satisfy(seed, candidates, limit) if self.countable and limit == np.inf else None
 
     def grow_dense(self, seed: int, candidates: Ints) -> Ints | None:
-        """The same by density, for large groups."""
+        """Grow a large group around the seed by density; None if there is none."""
         others = candidates[candidates != seed]
         members, _ = self.kernels.grow_dense(self.columns(), seed, others, self.need)
         return self.finish(members, others) if len(members) else None
 
     def finish(self, members: Ints, candidates: Ints, limit: float = np.inf) -> Ints | None:
-        """A group that the kernels think complete, with what it takes to satisfy the models they do not know."""
+        """Complete a group for the models that the kernels do not know; None if that fails."""
         return members if self.countable else self._satisfy(members, candidates, limit)
 
     def gather(self, seed: Ints, ordered: Ints) -> Ints | None:
-        """A group of the seed and the first of the ordered rows that are of use; None if they do not suffice."""
+        """Make a group of the seed and the first of the ordered rows that help; None if they do not suffice."""
         subject, sensitive = self.buffer.columns.subject, self.buffer.columns.sensitive
         members = seed.tolist()
         people = set(subject[seed].tolist())
@@ -123,7 +123,7 @@ class GroupFinder:
         return None
 
     def _blocking(self, members: Ints) -> int | None:
-        """The place of the member without which the others are nearest to satisfying the policy; never the first."""
+        """Return the place of the member whose removal brings the group nearest to the policy; never the first."""
         distance = self._requirements.distance(self.buffer.rows(members)) - _HARDLY
         found = None
         for place in range(1, len(members)):
@@ -133,18 +133,18 @@ class GroupFinder:
         return found
 
     def _is_hopeless(self, slots: Ints) -> bool:
-        """Whether no part of these rows can be a group: too few people, or too few values where only these count."""
+        """Tell whether no subset of these rows can be a group: too few people or countable values."""
         people = len(np.unique(self.buffer.columns.subject[slots]))
         return people < self.need.k or not self._requirements.ready() or (self.countable and not self.holds(slots))
 
 
 def _price_of_a_seat(loss: float, size: int) -> float:
-    """Even a row that widens nothing takes a row from the others: as much as the group's loss per row."""
+    """Return the cost of a row that widens nothing: the group's loss per row, as others cannot use the row."""
     return max(loss / size, _HARDLY)
 
 
 def kernels_of(schema: Schema, compiled: bool | None = None) -> Kernels:
-    """Kernels over what the policy's algorithm counts as loss."""
+    """Return kernels for the loss that the policy's algorithm uses."""
     counting = schema.policy.algorithm.loss if isinstance(schema.policy.algorithm, CailSettings) else "ncp"
     prices, hierarchies = schema.counted(counting)
     return Kernels(prices, hierarchies) if compiled is None else Kernels(prices, hierarchies, compiled)

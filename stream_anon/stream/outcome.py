@@ -14,7 +14,7 @@ from stream_anon.core.hierarchy import Ints
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call released: groups to publish, and the rows that leave unpublished because no group could hold them.
+    """The result of a call: groups to publish, and the rows suppressed because no group could hold them.
 
     `rest` is how many rows at the end of a pushed batch were not taken because the buffer is full: pause the source,
     and push them again once something has left. `crowded_out` are those of the groups that had to leave because of the
@@ -39,23 +39,23 @@ class StreamEngine(Protocol):
         ...
 
     def tick(self, now: float, closing: bool = False) -> Outcome:
-        """Let time pass without arrivals; `closing` if none will follow, so that nobody is left behind alone."""
+        """Let time pass without arrivals; `closing` if none will follow, so that no row is left behind alone."""
         ...
 
     def flush(self) -> Outcome:
-        """Treat every row as due; one that finds no company joins a group that leaves in the same call, if any can."""
+        """Treat every row as due; one without a group of its own joins one that leaves in the same call, if any can."""
         ...
 
     def next_deadline(self) -> float | None:
-        """When `tick` must be called at the latest; None if nothing waits for the clock."""
+        """Return when `tick` must be called at the latest; None if nothing waits for the clock."""
         ...
 
     def remove(self, ref: Ints) -> Batch:
-        """Take the rows with these refs (n, 2) out, unpublished; refs that are not inside are ignored."""
+        """Remove the rows with these refs (n, 2) without publishing them; ignore refs that are not inside."""
         ...
 
     def __len__(self) -> int:
-        """Rows inside."""
+        """Return the number of rows inside."""
         ...
 
 

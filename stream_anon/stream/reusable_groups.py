@@ -1,4 +1,4 @@
-"""Groups that have left and may take in a row of the same kind: reuse, for the baselines, off by default."""
+"""Published groups that may take in a later row of the same kind: reuse, for the baselines, off by default."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ReusableGroups:
         self._groups: OrderedDict[str, Group] = OrderedDict()
 
     def remember(self, groups: Iterable[Group]) -> None:
-        """Groups have left; one that only adds to another takes its place."""
+        """Remember groups that have left; one that adds to another replaces it."""
         for group in groups:
             self._groups[group.id] = group
             self._groups.move_to_end(group.id)
@@ -27,7 +27,7 @@ class ReusableGroups:
                 self._groups.popitem(last=False)
 
     def take_in(self, row: Batch, below: float = np.inf) -> Group | None:
-        """The row as an addition to the cheapest group that can take it, if that costs less than `below`."""
+        """Return the row as an addition to the cheapest group that can take it, if that costs less than `below`."""
         for host in sorted(self._groups.values(), key=lambda group: group.loss):
             if host.loss >= below:
                 return None

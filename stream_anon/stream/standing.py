@@ -1,4 +1,4 @@
-"""CAIL rounds with standing clusters, as the source has them: rows join by CAILDistance, clusters wait to fill."""
+"""CAIL with standing clusters, as published: rows join by CAILDistance, clusters wait until they are full."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stream_anon.stream.recent import RecentLosses
 
 
 class StandingClusters(Algorithm):
-    """Up to `max_clusters` open clusters.
+    """An algorithm with up to `max_clusters` open clusters.
 
     1. A row joins the cluster of least CAILDistance if that is within the threshold, or if no more may be opened; else
        it opens one. Ties: the smaller cluster, then the older.
@@ -33,7 +33,7 @@ class StandingClusters(Algorithm):
         self._recent = RecentLosses(settings.memory)
 
     def distances(self, slot: int) -> Floats:
-        """CAILDistance of a row to each open cluster, oldest first."""
+        """Return the CAILDistance of a row to each open cluster, oldest first."""
         clusters = self._clusters
         widened = clusters.widened(slot)
         distances: Floats = widened + (widened - clusters.price) * np.log2(clusters.size)
@@ -46,11 +46,11 @@ class StandingClusters(Algorithm):
 
     @property
     def open_clusters(self) -> int:
-        """Clusters that rows wait in."""
+        """The number of clusters that rows wait in."""
         return len(self._clusters)
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
-        """Each row joins or opens a cluster, until one is ready."""
+        """Put each row into a cluster or open one for it, until one is ready."""
         clusters, finder = self._clusters, self._finder
         for i, slot in enumerate(slots.tolist()):
             self._buffer.admit(slots[i : i + 1])
@@ -78,7 +78,7 @@ class StandingClusters(Algorithm):
         return [] if group is None else [self._leaving(group)]
 
     def _merge(self, slot: int) -> list[Ints]:
-        """Merge the cheapest pair again and again; what satisfies the policy leaves, until the due row does."""
+        """Merge the cheapest pair again and again and release what satisfies the policy, until the due row leaves."""
         clusters, groups = self._clusters, []
         gone: set[int] = set()
         while int(clusters.born[clusters.of(slot)]) not in gone:
@@ -102,5 +102,5 @@ class StandingClusters(Algorithm):
         return group
 
     def leave(self, slots: Ints) -> None:
-        """Rows leave their clusters."""
+        """Remove the rows from their clusters."""
         self._clusters.leave(slots)

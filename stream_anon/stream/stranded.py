@@ -1,4 +1,4 @@
-"""The last resort at the end: rows that found no company join groups that have been chosen and have not left yet."""
+"""The last resort at the end: rows without a group join groups that have been chosen and have not left yet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRIED = 20
 
 
 def take_in(stranded: Ints, chosen: Chosen, columns: Batch, schema: Schema) -> tuple[Chosen, Ints]:
-    """The groups with the stranded rows that one of them can hold, and those that none can.
+    """Add the stranded rows to chosen groups that can hold them; return the groups, and the rows that none can hold.
 
     A row joins the group that costs least with it. Where a policy asks for people and different values alone, more rows
     never break a group; elsewhere every model is asked.
@@ -41,6 +41,6 @@ def take_in(stranded: Ints, chosen: Chosen, columns: Batch, schema: Schema) -> t
 
 
 def _price(low: Ints, high: Ints, schema: Schema) -> Floats:
-    """What a row loses in each box."""
+    """Return what a row loses in each box."""
     lost = [column.weight * column.hierarchy.loss(low[:, q], high[:, q]) for q, column in enumerate(schema.quasi)]
     return np.asarray(np.sum(lost, axis=0), dtype=np.float64)

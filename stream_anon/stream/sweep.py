@@ -1,4 +1,4 @@
-"""Clears a whole buffer, cheapest group first: better than one group at a time where groups are large."""
+"""Clear a whole buffer, cheapest group first: better than one group at a time where groups are large."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POOL = 8
 
 
 class Sweep:
-    """One sweep over the rows that wait.
+    """One sweep that groups all waiting rows.
 
     A pool of clusters is kept, each grown by CAILDistance and density around a row that is easy to place. The cheapest
     whose rows are all still there leaves; one that lost rows is grown again first. Prices mostly rise while rows leave,
@@ -27,7 +27,7 @@ class Sweep:
         self._drawn = 0
 
     def groups(self, due: int) -> list[Ints]:
-        """Groups of all rows. Those too few for a group of their own join the one that they widen least."""
+        """Group all rows. Those too few for a group of their own join the one that they widen least."""
         found: list[Ints] = []
         while (group := self._cheapest()) is not None:
             found.append(group)

@@ -18,8 +18,8 @@ from stream_anon.kafka.transport import Polled
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.replay import history, topic_writer
 from stream_anon.replay.history import TopicHistory
-from stream_anon.replay.offset_range import OffsetRange, SpanError, span_of
-from stream_anon.replay.progress import NoteError
+from stream_anon.replay.offset_range import OffsetRange, OffsetRangeError, range_of
+from stream_anon.replay.progress import ReplayProgressError
 from stream_anon.replay.replay import Replay, own_times
 from stream_anon.replay.topic_writer import TopicWriter
 from stream_anon.testing.memory import MemoryTransport
@@ -81,7 +81,7 @@ def once(
     kept, begun = writer.open()
     if writer.done:
         return kept
-    offset_range = kept or span_of(reader, "in", since, ())
+    offset_range = kept or range_of(reader, "in", since, ())
     if not begun:
         writer.claim(offset_range)
     recording = TopicHistory(reader, "in", offset_range)
@@ -159,13 +159,13 @@ def test_the_order_of_reading_does_not_matter(schema: Schema, source: MemoryBrok
 def test_an_output_of_something_else_is_refused(schema: Schema, source: MemoryBroker) -> None:
     used = sink()
     used.produce("out", 0, b"{}")
-    with pytest.raises(NoteError, match="was used by something else"):
+    with pytest.raises(ReplayProgressError, match="was used by something else"):
         once(schema, source, used)
     with pytest.raises(StreamAnonError, match=r"cleanup\.policy"):
         once(schema, source, sink(cleanup_policy="compact,delete"))
     out = sink()
     once(schema, source, out)
-    with pytest.raises(NoteError, match="another replay began here"):
+    with pytest.raises(ReplayProgressError, match="another replay began here"):
         once(schema, source, out, run="another run")
     before = len(published(out, committed=False))
     once(schema, source, out)
@@ -180,7 +180,7 @@ def test_records_that_changed_stop_it_before_anything_more_is_shown(schema: Sche
     assert before
     for log in source.topics["in"][:2]:
         log.entries[2].gone = True
-    with pytest.raises(NoteError, match="made other groups"):
+    with pytest.raises(ReplayProgressError, match="made other groups"):
         once(schema, source, out)
     assert places(out, committed=False) == before
 
@@ -199,7 +199,7 @@ def test_a_commit_without_an_answer(schema: Schema, source: MemoryBroker, lost: 
     reader, writer = MemoryTransport(source, "reader"), Losing(out, "replay")
     writer = TopicWriter(writer, "out", "one run", schema.keys.ledger)
     writer.open()
-    offset_range = span_of(reader, "in", (), ())
+    offset_range = range_of(reader, "in", (), ())
     writer.claim(offset_range)
     Replay(schema, own_times, None, writer).run(
         TopicHistory(reader, "in", offset_range).parts(), lambda _: None, lambda _: None
@@ -233,7 +233,7 @@ EDGES = [
 
 @pytest.mark.parametrize(("since", "until", "offset_range"), [e[1:] for e in EDGES], ids=[e[0] for e in EDGES])
 def test_spans(since: list[str], until: list[str], offset_range: OffsetRange) -> None:
-    assert span_of(two_partitions(), "in", since, until) == offset_range
+    assert range_of(two_partitions(), "in", since, until) == offset_range
 
 
 MISTAKES = [("0:1", "begins at offset 2"), ("7:1", r"2 partition\(s\)"), ("yesterday", "a time like")]
@@ -241,8 +241,8 @@ MISTAKES = [("0:1", "begins at offset 2"), ("7:1", r"2 partition\(s\)"), ("yeste
 
 @pytest.mark.parametrize(("edge", "word"), MISTAKES)
 def test_spans_that_are_not_there(edge: str, word: str) -> None:
-    with pytest.raises(SpanError, match=word):
-        span_of(two_partitions(), "in", [edge], [])
+    with pytest.raises(OffsetRangeError, match=word):
+        range_of(two_partitions(), "in", [edge], [])
 
 
 def two_partitions() -> MemoryTransport:

@@ -21,7 +21,7 @@ def world(bootstrap: str, name: str, client: str) -> Iterator[World]:
 
 
 def open_transactions(world: World) -> Finding:
-    broker = client_of(world.client).examined(world.bootstrap, world.name, {})
+    broker = client_of(world.client).probe(world.bootstrap, world.name, {})
     found = Doctor(broker, world.name, world.input, world.output, None).examine()
     answer = next(finding for finding in found if finding.question == "open transactions")
     broker.close()

@@ -52,7 +52,7 @@ class Guest:
     def findings(self) -> dict[str, str]:
         """What doctor finds wrong: detail and remedy by question."""
         world = self.world
-        broker = client_of(world.client).examined(self.broker.sasl_bootstrap, world.name, self.options)
+        broker = client_of(world.client).probe(self.broker.sasl_bootstrap, world.name, self.options)
         doctor = Doctor(broker, world.name, world.input, world.output, world.dead)
         told = {found.question: f"{found.detail}: {found.remedy}" for found in doctor.examine() if not found.good}
         broker.close()

@@ -37,7 +37,7 @@ def started(world: World, **settings: object) -> Worker:
 def test_what_was_announced_and_is_too_large_is_said(world: World) -> None:
     worker = started(world)
     world.produce(*large(3, 5_000))
-    world.until(lambda: any(p.announced for p in worker.holdings.partitions.values()), worker)
+    world.until(lambda: any(p.announced for p in worker.state.partitions.values()), worker)
     lower(world, world.output, 3_000)
     with pytest.raises(StreamAnonError, match=r"set max\.message\.bytes of") as told:
         world.until(lambda: False, worker)

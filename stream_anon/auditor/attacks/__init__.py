@@ -1,1 +1,1 @@
-"""Attacks on published records, one per file: what somebody who knows more than the output can conclude."""
+"""Attacks on published records, one per file: what somebody with background knowledge can conclude from them."""

@@ -1,4 +1,4 @@
-"""Attacks on a table, raw and published: on which share of its records each one succeeds."""
+"""Measure attacks on a raw and a published table: the share of records on which each attack succeeds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LARGE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attack: the share of records it succeeds on, before and after, and what success means."""
+    """The result of one attack: the share of records it succeeds on, before and after, and what success means."""
 
     name: str
     attribute: str
@@ -43,8 +43,9 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """All attacks on one table. `highest_chance`: the best chance to name the person of a record, raw and published.
+    """The results of all attacks on one table.
 
+    `highest_chance` is the best chance to name the person of a record, raw and published.
     Where `k_counts` is records, every record was taken for another person's: the chance may be higher.
     """
 
@@ -60,7 +61,7 @@ class AttackResult:
     notes: tuple[str, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return the result as plain data for JSON."""
         return asdict(self)
 
 
@@ -117,7 +118,7 @@ def _measured(
     listed: Original,
     second: tuple[Path, Rules] | None,
 ) -> Iterator[Measured]:
-    """The attacks that no group alone is open to."""
+    """Run the attacks that need more than one group to succeed."""
     if rules.subject:
         yield from after_visits(view, rows, labels, listed)
     yield from learned(view, original, rules)
@@ -131,7 +132,7 @@ Succeeds = Callable[[View], Bools]
 
 
 def attacks(rules: Rules) -> Iterator[tuple[str, str, str, Succeeds]]:
-    """Every attack that this policy's table is open to: name, attribute, meaning, and on which records it succeeds."""
+    """Yield every attack that applies to this policy: name, attribute, meaning, and on which records it succeeds."""
     k = rules.k
     whose = "people names its person" if rules.subject else "records names its own"
     yield "linking", "", f"a list of {whose} with a chance above 1/{k}", partial(_linked, k=k)
@@ -176,7 +177,7 @@ def _skewed(view: View, name: str, share: float) -> Bools:
 
 
 def _allowed(rules: Rules, name: str) -> float:
-    """The share of one value that the policy allows, if it says so for all values."""
+    """Return the share of one value that the policy allows, or the default if it sets none for all values."""
     for model in rules.models:
         if isinstance(model, LCAnonymity) and model.attribute == name:
             return model.c
@@ -186,7 +187,7 @@ def _allowed(rules: Rules, name: str) -> float:
 
 
 def _similar(view: View, name: str, tree: TreeScale) -> Bools:
-    """Records in classes whose values all lie below one node that is not the root."""
+    """Return the records of classes whose values all lie below one node that is not the root."""
     count = int(view.alike.max()) + 1
     low, high = np.full(count, tree.size), np.full(count, -1)
     np.minimum.at(low, view.alike, view.low[name])
@@ -198,7 +199,7 @@ def _similar(view: View, name: str, tree: TreeScale) -> Bools:
 
 
 def breach(view: View, name: str) -> npt.NDArray[np.float64]:
-    """The chance that each record's value is placed under its guard, an average over the people of its class."""
+    """Return the chance that each record's value is placed under its guard, averaged over the people of its class."""
     low, high, guards = view.low[name], view.high[name], view.guards[name]
     chance = np.zeros(len(view))
     order = np.argsort(view.alike, kind="stable")
@@ -221,7 +222,7 @@ def _breached(view: View, name: str, p: float) -> Bools:
 
 
 def _intersected(view: View, k: int) -> Bools:
-    """Records of people with several of them, whose classes have fewer than k people in common."""
+    """Return the records of people with several records whose classes have fewer than k people in common."""
     pairs = np.unique(np.stack([view.subject, view.alike], axis=1), axis=0)
     members: dict[int, set[int]] = {}
     classes: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""The chance to tell whose a record is: one over the people who look the same."""
+"""The chance to identify the person behind a record: one over the number of people who look the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Chance:
 
 
 class Chances:
-    """Adds up classes of records that look the same.
+    """A running summary of the chances in classes of records that look the same.
 
     >>> chances = Chances(k=2)
     >>> chances.add(np.array([1, 4]), np.array([1, 5]))
@@ -34,7 +34,7 @@ class Chances:
         self._above = self._records = 0
 
     def add(self, people: Ints, records: Ints) -> None:
-        """So many people and records in each class."""
+        """Add classes with these numbers of people and records."""
         chance = 1 / np.maximum(people, 1)
         self._highest = max(self._highest, float(chance.max(initial=0.0)))
         self._sum += float((chance * records).sum())
@@ -42,6 +42,6 @@ class Chances:
         self._records += int(records.sum())
 
     def all(self) -> Chance:
-        """The chances of all records so far."""
+        """Return the chances of all records added so far."""
         count = max(self._records, 1)
         return Chance(round(self._highest, 6), round(self._sum / count, 6), round(self._above / count, 6))

@@ -1,4 +1,4 @@
-"""Composition: the same records published twice, in other groups; who is in both groups of a record?"""
+"""The composition attack: intersect the two groups of a record that was published twice, in different groupings."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from stream_anon.auditor.raw.views import View
 
 
 def composed(first: View, second: View, k: int, who: str) -> Measured:
-    """The share of records that are in both outputs and whose two groups have fewer than k people in common.
+    """Return the share of records in both outputs whose two groups have fewer than k people in common.
 
-    The attacker recognises a record in both outputs, by what is published of it as it came, and knows who is in which
-    group, as a register of those present tells.
+    The attacker recognises a record in both outputs, by what is published unchanged, and knows who is in which group,
+    as from a register of those present.
     """
     crowds = [_crowds(first), _crowds(second)]
     places = [{row: i for i, row in enumerate(view.row.tolist()) if row >= 0} for view in (first, second)]
@@ -23,7 +23,7 @@ def composed(first: View, second: View, k: int, who: str) -> Measured:
 
 
 def _crowds(view: View) -> dict[int, set[int]]:
-    """The people of each class."""
+    """Return the people of each class."""
     pairs = np.unique(np.stack([view.alike, view.subject], axis=1), axis=0)
     found: dict[int, set[int]] = {}
     for alike, subject in pairs.tolist():

@@ -1,7 +1,7 @@
-"""deFinetti's attack: learn from all groups how sensitive values go with quasi-identifiers, and guess within each.
+"""The deFinetti attack: learn from all groups how sensitive values go with quasi-identifiers, then guess within each.
 
-After Kifer, "Attacks on privacy and deFinetti's theorem" (2009): l-diverse groups do not tell who has which value, but
-thousands of them together tell which kind of person has it, and that narrows it down within each.
+After Kifer, "Attacks on privacy and deFinetti's theorem" (2009): l-diverse groups do not reveal who has which value,
+but thousands of them together reveal which kind of person has it, and that narrows it down within each.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BINS, MOST = 12, 200
 
 
 def learned(view: View, original: Original, rules: Rules) -> Iterator[Measured]:
-    """For each sensitive attribute the share of records whose value is guessed, and that of the group's commonest.
+    """Measure how often each sensitive attribute is guessed, beside the baseline of each group's most common value.
 
     The attacker knows who is in which group, with exact quasi-identifiers, and the values that each group published.
     """
@@ -49,7 +49,7 @@ def learned(view: View, original: Original, rules: Rules) -> Iterator[Measured]:
 
 
 def guesses(features: list[Ints], group: Ints, value: Ints, values: int) -> Ints:
-    """The most likely value of each person, given the values of their group in no order."""
+    """Return the most likely value of each person, given the values of their group in no order."""
     counts = np.zeros((int(group.max()) + 1, values))
     np.add.at(counts, (group, value), 1)
     chance = (counts / counts.sum(axis=1, keepdims=True))[group]
@@ -66,7 +66,7 @@ def guesses(features: list[Ints], group: Ints, value: Ints, values: int) -> Ints
 
 
 def _balanced(chance: Floats, group: Ints, counts: Floats) -> Floats:
-    """Guesses of which each person's add up to one, and each group's to the values that it has."""
+    """Scale the guesses so that each person's add up to one and each group's to the values it published."""
     for _ in range(BALANCES):
         sums = np.zeros_like(counts)
         np.add.at(sums, group, chance)
@@ -76,7 +76,7 @@ def _balanced(chance: Floats, group: Ints, counts: Floats) -> Floats:
 
 
 def _steps(places: Floats) -> Ints:
-    """The values of a quasi-identifier as numbers; many of them by equal shares of the records."""
+    """Return the values of a quasi-identifier as numbers; if there are many, as bins of equal shares of the records."""
     known, which = np.unique(np.nan_to_num(places, nan=-1.0, posinf=1e18, neginf=-1e18), return_inverse=True)
     which = which.ravel()
     if len(known) <= 4 * BINS:

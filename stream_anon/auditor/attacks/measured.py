@@ -1,4 +1,4 @@
-"""What one attack came to that is no before and after: a share of tries, and what guessing alone would achieve."""
+"""The result of an attack without a before and after: its success rate and what guessing alone would achieve."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The share of tries on which an attack succeeded; `baseline` is what a guess without it achieves, if any."""
+    """The share of tries on which an attack succeeded; `baseline` is what guessing without it achieves, if known."""
 
     name: str
     attribute: str

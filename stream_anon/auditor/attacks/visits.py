@@ -1,4 +1,4 @@
-"""Intersection over repeated visits: what is left of the crowd when several groups of one person are known."""
+"""The intersection attack over repeated visits: who is left when several groups of one person are known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PEOPLE = 300
 def after_visits(
     view: View, rows: Rows, labels: Mapping[int, Label], listed: Original, seed: int = 0
 ) -> Iterator[Measured]:
-    """The share of people whom n of their groups leave alone on the list of everybody.
+    """Measure the share of people who are the only ones on the list to fit n of their own groups.
 
     The attacker knows which groups hold the person's first n records, by when they came or by a rare value, and strikes
     everybody from the list whose quasi-identifiers do not fit all of them. Who has fewer records is not tried.
@@ -44,7 +44,7 @@ def after_visits(
 
 
 def _left(records: Ints, rows: Rows, labels: Mapping[int, Label], listed: Original) -> int:
-    """How many people of the list fit every one of these records."""
+    """Return how many people of the list fit every one of these records."""
     left = np.arange(len(listed))
     for box in np.unique(rows["box"][records]).tolist():
         left = listed.covered(labels[box], left)

@@ -1,1 +1,1 @@
-"""The raw table beside the published one: what only whoever holds both can judge."""
+"""Compare published records with the raw table they were made of."""

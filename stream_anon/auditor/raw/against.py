@@ -1,4 +1,4 @@
-"""What only the raw table can show: rows that were invented, moved or doubled, people overstated, guards breached."""
+"""Find what only the raw table can show: invented, moved or doubled rows, overstated people, breached guards."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class Compared:
-    """What the comparison came to. `determined` groups can have been made of one set of raw rows only.
+    """The result of a comparison with the raw table.
 
-    `unread` are the first lines of the raw table that are no records, each with its code. `chance` is that to tell
-    whose a raw row is, from its exact quasi-identifiers. It and `fewest_people` are None where the policy names no
-    subject: nobody knows which rows are one person's.
+    `determined` groups can have been made of one set of raw rows only.
+
+    `unread` are the first lines of the raw table that are not records, each with its code. `chance` is that to
+    identify the person of a raw row from its exact quasi-identifiers. It and `fewest_people` are None where the policy
+    names no subject: nobody knows which rows are one person's.
     """
 
     raw_rows: int = 0
@@ -72,7 +74,7 @@ def _judge(
     findings: Findings,
     found: Compared,
 ) -> None:
-    """One group: its people, and what follows from them."""
+    """Judge one group by the people its records can belong to."""
     declared = int(max(rows["people"][index].max() for _, index in members))
     number = sum(kind.number for kind, _ in members)
     sure = all(kind.number == len(kind.candidates) for kind, _ in members)
@@ -115,7 +117,7 @@ def _exactly(
     findings: Findings,
     people: int,
 ) -> None:
-    """Models that count values, by people: each person's equal values count once."""
+    """Judge the models that count values by people: each person's equal values count once."""
     names = list(rules.sensitive)
     for model in rules.models:
         if isinstance(model, KAnonymity | Guarding):
@@ -135,7 +137,7 @@ def _exactly(
 def _breach(
     model: Guarding, members: list[tuple[Kind, Ints]], rows: Rows, original: Original, rules: Rules, sure: bool
 ) -> float:
-    """The largest chance that somebody's value is placed under their guard, at the least: over all candidates."""
+    """Return a lower bound of the largest chance that somebody's value is placed under their guard."""
     names = list(rules.sensitive)
     column, guards = f"s{names.index(model.attribute)}", original.guards[model.attribute]
     shown = [(kind, original.span(model.attribute, int(rows[column][index[0]]))) for kind, index in members]
@@ -148,7 +150,7 @@ def _breach(
 
 
 def _chance(first: int, last: int, shown: list[tuple[Kind, tuple[int, int]]], original: Original, sure: bool) -> float:
-    """The average over the people of the share of their published leaves that lie under the guard."""
+    """Average over the people the share of their published leaves that lie under the guard."""
     if last < first:
         return 0.0
     people: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Who can be made of whom: the largest assignment of candidates to demands, each candidate once."""
+"""Bipartite matching: assign as many candidates as possible to demands, each candidate once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def assign(demands: Sequence[int], candidates: Sequence[Ints], space: int) -> tuple[Ints, list[int]]:
-    """The demand that each of the candidates 0 to `space` - 1 serves, -1 for none, and what each demand still lacks.
+    """Return which demand each of the candidates 0 to `space` - 1 serves (-1 for none), and what each demand lacks.
 
     No other assignment leaves less lacking in all. The scarcest demand chooses first, and takes what others want least;
     what is then lacking is found by moving candidates along augmenting paths.
@@ -36,7 +36,7 @@ def assign(demands: Sequence[int], candidates: Sequence[Ints], space: int) -> tu
 
 
 def largest(demands: Sequence[int], candidates: Sequence[Ints]) -> int:
-    """How many demands can be met, of candidates with any numbers.
+    """Return how many demands can be met, with candidates of any numbers.
 
     >>> largest([2, 1], [np.array([7, 9]), np.array([9])])
     2
@@ -56,7 +56,7 @@ def largest(demands: Sequence[int], candidates: Sequence[Ints]) -> int:
 
 
 def _augment(start: int, candidates: Sequence[Ints], owner: Ints) -> bool:
-    """Find one more candidate for a demand, if others can do with other candidates."""
+    """Find one more candidate for a demand by moving other demands to other candidates."""
     came: dict[int, tuple[int, int]] = {}
     queue = deque([start])
     while queue:

@@ -1,4 +1,4 @@
-"""The raw table beside the published one: which raw rows each record can have been made of."""
+"""The raw table beside the published one: which raw rows each published record can have been made of."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Columns = Mapping[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Equal records of one group, and the raw rows that fit them."""
+    """A set of equal records of one group, and the raw rows that fit them."""
 
     group: int
     number: int
@@ -36,7 +36,7 @@ class Kind:
 
 
 class Original:
-    """The raw rows as numbers: places of quasi-identifiers, codes of what is published as it is, people, guards."""
+    """The raw rows as numbers: places of quasi-identifiers, codes of values published unchanged, people, guards."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -60,7 +60,7 @@ class Original:
         return len(self.subject)
 
     def add(self, columns: Columns, count: int, times: Ints | None = None) -> None:
-        """Take more raw rows, columns by dotted name; an absent column is missing everywhere."""
+        """Add more raw rows, as columns by dotted name; an absent column is missing everywhere."""
         rules, nothing, first = self._rules, [None] * count, sum(len(block["subject"]) for block in self._blocks)
 
         def column(name: str) -> list[Any]:
@@ -92,7 +92,7 @@ class Original:
         self._blocks.append(block)
 
     def finish(self) -> Original:
-        """All rows are there: index them."""
+        """Index all rows after the last of them was added."""
         blocks, self._blocks = self._blocks, []
         if not blocks:
             return self
@@ -114,12 +114,12 @@ class Original:
         return self
 
     def _keys(self, plain: Ints, values: Mapping[str, Ints]) -> Ints:
-        """One number for everything that is published as it is, and cannot have been raised."""
+        """Hash everything that is published unchanged and cannot have been raised in a tree."""
         columns = [plain, *(values[name] for name, column in self._rules.sensitive.items() if not column.raised)]
         return np.array([hash(row) for row in zip(*(c.tolist() for c in columns), strict=True)], dtype=np.int64)
 
     def kinds(self, rows: Rows, labels: Mapping[int, Label]) -> Iterator[tuple[Kind, Ints]]:
-        """Equal records of each group with their candidates, and which records they are; `rows` sorted by group."""
+        """Yield the kinds of equal records with their candidates and record indices; `rows` are sorted by group."""
         names = list(self._rules.sensitive)
         keys = self._keys(rows["plain"], {name: rows[f"s{i}"] for i, name in enumerate(names)})
         shown = [rows[f"s{names.index(column.name)}"] for column in self._raised]
@@ -138,7 +138,7 @@ class Original:
             yield Kind(group, len(index), self.covered(labels[box], candidates)), np.array(index)
 
     def covered(self, box: Label, candidates: Ints) -> Ints:
-        """Those of the raw rows that lie inside a box."""
+        """Return those of the raw rows that lie inside a box."""
         for (name, scale), label in zip(self._rules.quasi.items(), box, strict=True):
             if not len(candidates):
                 break
@@ -146,19 +146,19 @@ class Original:
         return candidates
 
     def alike(self) -> tuple[Ints, Ints]:
-        """How many people, and how many rows, share each combination of exact quasi-identifiers."""
+        """Return how many people, and how many rows, share each combination of exact quasi-identifiers."""
         points = np.stack([self.places[name] for name in self._rules.quasi], axis=1)
         _, which = np.unique(points, axis=0, return_inverse=True, equal_nan=True)
         people = np.unique(np.stack([which.ravel(), self.subject], axis=1), axis=0)
         return np.bincount(people[:, 0]), np.bincount(which.ravel())
 
     def span(self, name: str, code: int) -> tuple[int, int]:
-        """The leaves that a published value of an attribute with a tree stands for."""
+        """Return the leaves that a published value of an attribute with a tree stands for."""
         return self._spans[name].get(code, (0, -1))
 
 
 def match(kinds: Sequence[tuple[Kind, Ints]], count: int, raw: int) -> tuple[Ints, list[Kind]]:
-    """One of `raw` rows for each of `count` records, each row once, -1 where none is left; and kinds that lack some."""
+    """Assign a raw row to each record, each row once, -1 where none is left; also return the kinds that lack rows."""
     owner, lacking = assign([kind.number for kind, _ in kinds], [kind.candidates for kind, _ in kinds], raw)
     free = [iter(index.tolist()) for _, index in kinds]
     rows = np.full(count, -1, dtype=np.int64)
@@ -168,7 +168,7 @@ def match(kinds: Sequence[tuple[Kind, Ints]], count: int, raw: int) -> tuple[Int
 
 
 def _guards(scale: Any, places: list[float], labels: list[Any]) -> Ints:
-    """The leaves below each row's guarding node, first and last; (0, -1) where nothing is guarded."""
+    """Return the first and last leaf below each row's guarding node; (0, -1) where nothing is guarded."""
     found = np.zeros((len(places), 2), dtype=np.int64)
     found[:, 1] = -1
     for i, (place, label) in enumerate(zip(places, labels, strict=True)):
@@ -178,7 +178,7 @@ def _guards(scale: Any, places: list[float], labels: list[Any]) -> Ints:
 
 
 def read_original(path: Path, rules: Rules) -> Original:
-    """The raw table of a file."""
+    """Read the raw table from a file."""
     original = Original(rules)
     for columns, bad in raw_columns(path):
         original.add(columns, len(next(iter(columns.values()), [])))
@@ -187,7 +187,7 @@ def read_original(path: Path, rules: Rules) -> Original:
 
 
 def raw_columns(path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
-    """Yield the columns of a raw file, some rows at a time, and which lines are no records."""
+    """Yield the columns of a raw file, some rows at a time, and which lines are not records."""
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise Unreadable(f"{path}: unknown kind of file; its name must end with one of: {', '.join(KINDS)}")
@@ -206,9 +206,9 @@ def raw_columns(path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
 
 
 def json_columns(lines: Iterable[bytes | None]) -> tuple[Columns, list[tuple[int, str]]]:
-    """Read JSON records into columns, nested fields by dotted path and whole; also tell the places that hold none.
+    """Read JSON records into columns, nested fields by dotted path and whole.
 
-    What is no record has no field.
+    Also return the places of lines that are not records; such a line has no field.
     """
     columns: dict[str, list[Any]] = {}
     count = 0

@@ -1,4 +1,4 @@
-"""A table as an attacker sees it: which records look alike, what each holds and, for keeping score, whose it is."""
+"""A table as an attacker sees it: which records look alike, what each holds and, to keep score, whose it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Records; `alike` numbers their classes 0, 1, 2, ...
+    """A table of records as an attacker sees it; `alike` numbers their classes 0, 1, 2, ...
 
     `low` and `high` are the leaves that a value of an attribute with a tree may stand for, `guards` the leaves below
     each record's guarding node, (0, -1) for none. `known` is how many people of the attacker's list fit each record,
@@ -41,18 +41,18 @@ class View:
         return len(self.alike)
 
     def counts(self, name: str) -> Counts:
-        """How many people of each class have each value: a person's equal values count once."""
+        """Count how many people of each class have each value: a person's equal values count once."""
         pairs = np.unique(np.stack([self.alike, self.values[name], self.subject], axis=1), axis=0)
         return Counts.of(pairs[:, 0], pairs[:, 1], self.people(), once=True)
 
     def people(self) -> Ints:
-        """People per class."""
+        """Return the number of people per class."""
         pairs = np.unique(np.stack([self.alike, self.subject], axis=1), axis=0)
         return np.bincount(pairs[:, 0])
 
 
 def before(original: Original, listed: Original, rules: Rules) -> View:
-    """The raw table, its identifiers removed: alike are records with equal quasi-identifiers."""
+    """Return the view of the raw table without identifiers: records with equal quasi-identifiers are alike."""
     points = np.stack([original.places[name] for name in rules.quasi], axis=1)
     theirs = np.stack([listed.places[name] for name in rules.quasi], axis=1)
     _, which = np.unique(np.concatenate([points, theirs]), axis=0, return_inverse=True, equal_nan=True)
@@ -77,7 +77,7 @@ def before(original: Original, listed: Original, rules: Rules) -> View:
 
 
 def after(rows: Rows, labels: Mapping[int, Label], original: Original, listed: Original, rules: Rules) -> View:
-    """The published records, alike in groups; each is given one raw row that it can be made of."""
+    """Return the view of the published records, alike in groups; each is assigned a raw row it can be made of."""
     kinds = list(original.kinds(rows, labels))
     made_of, _ = match(kinds, len(rows), len(original))
     lost = made_of < 0

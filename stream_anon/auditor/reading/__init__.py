@@ -1,1 +1,1 @@
-"""The auditor's own readers: policies, files, lines and topics, without a line shared with what made them."""
+"""The auditor's own readers of policies, files, lines and topics; they share no code with the writers."""

@@ -1,4 +1,4 @@
-"""Published records on their way in: what many records share is held once, with each record's index into it."""
+"""Chunks of published records: what many records share is held once, with each record's index into it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ints = npt.NDArray[np.int64]
 
 ENVELOPE = "_anon"
 FACTS: dict[str, Any] = {"policy": str, "group": str, "row": int, "size": int, "subjects": int | None, "loss": float}
-"""What the envelope tells of a record, and nothing else; people are null where the policy names no subject."""
+"""The facts of the envelope of a record; people are null where the policy names no subject."""
 
 COUNTS = ("row", "size", "subjects")
 MOST = 2**31
@@ -29,20 +29,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A column of tuples: entries, and which of them each record has."""
+    """A dictionary-coded column of tuples: its entries, and which of them each record has."""
 
     entries: Sequence[tuple[Any, ...]]
     index: Ints
 
     @classmethod
     def of(cls, values: Sequence[tuple[Any, ...]]) -> Coded:
-        """Every record has an entry of its own."""
+        """Return a column in which every record has an entry of its own."""
         return cls(values, np.arange(len(values)))
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some records. `own` holds the sensitive values, then those of insensitive fields if they were asked for.
+    """A batch of records. `own` holds the sensitive values, then those of insensitive fields if they were asked for.
 
     `times` are the timestamps of a topic's records in milliseconds, None for files. Everything is hashable.
     """
@@ -59,7 +59,7 @@ class Chunk:
 
 
 def counts(numbers: Iterable[int | None]) -> bool:
-    """Whether these are possible counts; None is nothing counted.
+    """Tell whether these are possible counts; None means that nothing was counted.
 
     >>> counts([0, None, 7]), counts([-1])
     (True, False)
@@ -69,14 +69,14 @@ def counts(numbers: Iterable[int | None]) -> bool:
 
 
 def parts(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of at most `size` items."""
+    """Yield lists of at most `size` items."""
     rest = iter(items)
     while part := list(islice(rest, size)):
         yield part
 
 
 def hashable(value: Any) -> Any:
-    """A value that can be a key: lists become tuples, objects their JSON text.
+    """Return a value that can be a key: lists become tuples, objects their JSON text.
 
     >>> hashable([1, [2]]), hashable({"b": 1})
     ((1, (2,)), '{"b": 1}')
@@ -87,5 +87,5 @@ def hashable(value: Any) -> Any:
 
 
 def tuples(columns: Sequence[Sequence[Any]], count: int) -> list[tuple[Any, ...]]:
-    """The rows of some columns; empty tuples if there are none."""
+    """Return the rows of some columns; empty tuples if there are no columns."""
     return list(zip(*columns, strict=True)) if columns else [()] * count

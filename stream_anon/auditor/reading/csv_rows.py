@@ -1,6 +1,6 @@
-"""The auditor's own reading of CSV: records cut from physical lines, each with the line it begins on.
+"""The auditor's own CSV reader: records cut from physical lines, each with the line it begins on.
 
-A record that has more or fewer cells than the header, that breaks the rules of quoting or is not UTF-8 is told by its
+A record that has more or fewer cells than the header, breaks the rules of quoting or is not UTF-8 is reported by its
 line and a code, so that a reader can compare it with what the anonymizer rejected.
 """
 
@@ -20,7 +20,7 @@ Bad = str
 
 
 class NoTable(StreamAnonError):
-    """The file is not a CSV table with a line of names."""
+    """The file is not a CSV table with a header line."""
 
 
 class CsvTable:

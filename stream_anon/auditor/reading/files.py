@@ -1,4 +1,4 @@
-"""Published files (JSON lines, CSV, Parquet) as chunks; only the columns of the policy are looked at."""
+"""Read published files (JSON lines, CSV, Parquet) as chunks; only the columns of the policy are read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Kept = list[int] | None
 
 
 class Bad(NamedTuple):
-    """A line that is no record: its place among those read with it, its number, and the code of what is wrong."""
+    """A line that is not a record: its place among those read with it, its number, and the code of what is wrong."""
 
     place: int
     line: int
@@ -46,11 +46,11 @@ class Bad(NamedTuple):
 
 
 class Unreadable(StreamAnonError):
-    """A file that is to be audited cannot be read."""
+    """A file to be audited cannot be read."""
 
 
 def read_chunks(path: Path, rules: Rules | None, findings: Findings) -> Iterator[Chunk]:
-    """The records of a published file."""
+    """Yield the records of a published file in chunks."""
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise Unreadable(f"{path}: unknown kind of file; its name must end with one of: {', '.join(KINDS)}")
@@ -102,7 +102,7 @@ def _tables(path: Path, kind: str, rules: Rules | None, findings: Findings) -> I
 
 
 def _judge_columns(columns: dict[str, list[Any]], rules: Rules | None, findings: Findings) -> None:
-    """A column is in every record: what is wrong with one is told once."""
+    """Check the columns of a table; a column is in every record, so a fault is noted once."""
     extra = {f"{ENVELOPE}.{fact}" for fact in FACTS}
     odd = {name for name in columns if name.startswith(f"{ENVELOPE}.")} - extra
     if rules is not None:
@@ -121,11 +121,11 @@ def _declared(name: str, declared: set[str]) -> bool:
 
 
 _READ = FACTS | {"subjects": lambda value: None if value in (None, "") else int(value)}
-"""How a cell of the envelope becomes what it tells."""
+"""How to parse each cell of the envelope."""
 
 
 def _facts(columns: dict[str, list[Any]], findings: Findings) -> tuple[dict[str, Any], Kept]:
-    """The envelope's columns, and which records are kept if some have none that can be understood."""
+    """Return the columns of the envelope, and which records are kept if some have an envelope that cannot be parsed."""
     try:
         given = {fact: columns[f"{ENVELOPE}.{fact}"] for fact in FACTS}
     except KeyError:
@@ -139,21 +139,21 @@ def _facts(columns: dict[str, list[Any]], findings: Findings) -> tuple[dict[str,
     kept, facts = [], {fact: [] for fact in FACTS}
     for i, values in enumerate(zip(*given.values(), strict=True)):
         try:
-            told = [read(value) for read, value in zip(_READ.values(), values, strict=True)]
-            right = counts(told[2:5])
+            parsed = [read(value) for read, value in zip(_READ.values(), values, strict=True)]
+            right = counts(parsed[2:5])
         except (TypeError, ValueError):
             right = False
         if not right:
             findings.note("envelope", count=1)
             continue
         kept.append(i)
-        for fact, value in zip(FACTS, told, strict=True):
+        for fact, value in zip(FACTS, parsed, strict=True):
             facts[fact].append(value)
     return facts, kept
 
 
 def _labels(values: list[Any], scale: Any, kind: str) -> list[Any]:
-    """Labels as JSON would hold them: intervals and sets are written into CSV as JSON."""
+    """Return labels as JSON would hold them: CSV files hold intervals and sets as JSON text."""
     if kind == "parquet":
         return [hashable(value) for value in values]
     if not isinstance(scale, IntervalScale | SetScale):
@@ -168,7 +168,7 @@ def _labels(values: list[Any], scale: Any, kind: str) -> list[Any]:
 
 
 def csv_columns(path: Path) -> Iterator[tuple[dict[str, list[Any]], list[Bad]]]:
-    """Yield columns of text, some records at a time, and which lines are none.
+    """Yield columns of text, some records at a time, and which lines are not records.
 
     A line that is no record has no value in any column.
     """
@@ -183,7 +183,7 @@ def csv_columns(path: Path) -> Iterator[tuple[dict[str, list[Any]], list[Bad]]]:
 
 
 def unquoted(cell: str) -> str:
-    """Return a cell without the mark that keeps spreadsheets from running it.
+    """Return a cell without the mark that keeps spreadsheets from running it as a formula.
 
     >>> unquoted("'=1+1"), unquoted("''@x"), unquoted("'tis"), unquoted("-1")
     ('=1+1', "'@x", "'tis", '-1')

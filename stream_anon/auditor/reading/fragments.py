@@ -1,4 +1,4 @@
-"""The fast way through JSON records: cut each into the parts that many share, and read every different part once.
+"""A fast reader of JSON records: cut each into the parts that many records share, and parse every different part once.
 
 A record is `{QIs,OWN,"_anon":{MARK,"row":N,SUMS}}`. Each part is read as an object of exactly its fields, so that the
 parts together are the record; a record of another shape is left to the slower reader.
@@ -21,7 +21,7 @@ _ENVELOPE, _ROW = f',"{ENVELOPE}":{{'.encode(), b',"row":'
 
 
 class Fragments:
-    """Reads chunks of records that have the usual shape; None for any other."""
+    """The reader of chunks of records that have the usual shape; it returns None for any other."""
 
     def __init__(self, rules: Rules) -> None:
         own = own_kinds(rules)
@@ -32,11 +32,11 @@ class Fragments:
 
     @staticmethod
     def fits(rules: Rules) -> bool:
-        """Whether records of this policy can have the shape: no nested field, something published as it is."""
+        """Tell whether records of this policy have the shape: no nested field, something published unchanged."""
         return bool(own_kinds(rules)) and not any("." in name for name in rules.published)
 
     def read(self, lines: Sequence[bytes], times: Ints | None) -> Chunk | None:
-        """The chunk of these lines."""
+        """Return the chunk of these lines, or None if any of them has another shape."""
         heads: dict[bytes, int] = {}
         owns: dict[bytes, int] = {}
         marks: dict[bytes, int] = {}

@@ -1,4 +1,4 @@
-"""JSON records to chunks: many in one go where they are as they should be, one by one with care where they are not."""
+"""Read JSON lines into chunks: many at once where they are well-formed, one by one where they are not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stream_anon.auditor.reading.structures import Form, Kinds, envelope_kinds, 
 
 
 class LineReader:
-    """Reads records under the rules, or the envelope alone without any. Everything odd about a record is noted."""
+    """The reader of records under the rules, or of the envelope alone without any; it notes everything odd."""
 
     def __init__(self, rules: Rules | None, findings: Findings) -> None:
         self._rules, self._findings = rules, findings
@@ -28,7 +28,7 @@ class LineReader:
         self._form = Form(kinds, strict=rules is not None)
 
     def read(self, lines: Sequence[bytes], times: Ints | None = None) -> Chunk:
-        """The records of all lines that tell their group."""
+        """Return the records of all lines that name their group."""
         chunk = self._fragments.read(lines, times) if self._fragments else None
         if chunk is not None:
             return chunk
@@ -38,7 +38,7 @@ class LineReader:
         return self._chunk([[hashable(value) for value in column] for column in columns], len(lines), times)
 
     def _chunk(self, columns: list[list[Any]], count: int, times: Ints | None) -> Chunk:
-        """A chunk of columns in the order labels, own, envelope."""
+        """Make a chunk of columns in the order labels, own values, envelope."""
         labels, own = columns[: len(self._labels)], columns[len(self._labels) : -len(FACTS)]
         policy, group, row, *sums = columns[-len(FACTS) :]
         return Chunk(
@@ -59,7 +59,7 @@ class LineReader:
         return self._chunk(columns, len(records), None if times is None else times[kept])
 
     def _record(self, line: bytes) -> dict[str, Any] | None:
-        """One record by dotted names, everything odd about it noted; None if it does not tell its group."""
+        """Read one record by dotted names and note everything odd about it; None if it does not name its group."""
         note, twice = self._findings.note, [False]
 
         def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class LineReader:
 
 
 def _right(value: Any, kind: Any) -> bool:
-    """Whether a fact of the envelope is of its kind."""
+    """Tell whether a fact of the envelope has the right type."""
     if isinstance(value, bool):
         return False
     if value is None or kind in (int, FACTS["subjects"]):
@@ -107,7 +107,7 @@ def _right(value: Any, kind: Any) -> bool:
 
 
 def key_of(group: Any) -> int:
-    """The number of a group's id; text that is no id becomes a number that tells nothing of it."""
+    """Return the number of a group's id; text that is not an id becomes a hash that reveals nothing of it."""
     if isinstance(group, str) and len(group) == 16:
         try:
             return int(group, 16)
@@ -117,7 +117,7 @@ def key_of(group: Any) -> int:
 
 
 def _flat(record: dict[str, Any], whole: frozenset[str], prefix: str = "") -> dict[str, Any]:
-    """Fields by dotted path; an object that is itself a declared field stays whole."""
+    """Return the fields by dotted path; an object that is itself a declared field stays whole."""
     found: dict[str, Any] = {}
     for key, value in record.items():
         name = f"{prefix}{key}"

@@ -1,4 +1,4 @@
-"""The auditor's own reading of a policy's text: plain data, with `${NAME}` from the environment or not at all."""
+"""The auditor's own reader of a policy's text: plain data, with `${NAME}` replaced from the environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_NEEDED = "secret"
 
 
 def read_source(path: Path, environment: Mapping[str, str]) -> Any:
-    """The data of a policy file; raises PolicyError if it cannot be read, or names a variable that is not set."""
+    """Read the data of a policy file; raise PolicyError if it is unreadable or names a variable that is not set."""
     yaml = YAML(typ="safe", pure=True)
     try:
         root = yaml.compose(path.read_text("utf-8-sig"))
@@ -50,7 +50,7 @@ def refusal(path: Path, code: str, message: str) -> PolicyError:
 
 
 def _scalars(node: Node, seen: set[int], top: bool = True) -> Iterator[ScalarNode]:
-    """Every word of the policy once, but for those the auditor does not need."""
+    """Yield every scalar of the policy once, except those in sections the auditor does not need."""
     if id(node) in seen:
         return
     seen.add(id(node))
@@ -66,7 +66,7 @@ def _scalars(node: Node, seen: set[int], top: bool = True) -> Iterator[ScalarNod
 
 
 def _resolved(node: ScalarNode, environment: Mapping[str, str], file: str, unset: list[Diagnostic]) -> str:
-    """The word with its variables replaced; `$${` stands for a plain `${`, and an empty variable counts as unset."""
+    """Replace the variables in a scalar; `$${` stands for a plain `${`, and an empty variable counts as unset."""
 
     def value(match: re.Match[str]) -> str:
         if match[0] == "$${":

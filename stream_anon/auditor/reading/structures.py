@@ -1,4 +1,4 @@
-"""Forms that take exactly the declared fields of a record: one more, one less or one of another kind is refused."""
+"""Strict JSON structures of a record: a field more, a field less or one of another type is refused."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Kinds = dict[str, Any]
 
 
 def label_kinds(rules: Rules) -> Kinds:
-    """The JSON form of each quasi-identifier's labels."""
+    """Return the JSON type of each quasi-identifier's labels."""
     pair = tuple[int | float | None, int | float | None] | None
     forms = {IntervalScale: pair, SetScale: tuple[str, ...]}
     return {name: forms.get(type(scale), str) for name, scale in rules.quasi.items()}
 
 
 def own_kinds(rules: Rules) -> Kinds:
-    """The JSON form of what is published as it is."""
+    """Return the JSON type of every field that is published unchanged."""
     scalar = str | int | float | bool | None
     plain = {name: scalar | list[scalar] if name in rules.lists else scalar for name in rules.plain}
     return dict.fromkeys(rules.sensitive, scalar) | plain
@@ -41,12 +41,12 @@ def is_compound(value: Any, lists: bool) -> bool:
 
 
 def envelope_kinds() -> Kinds:
-    """The JSON form of the envelope, by dotted names."""
+    """Return the JSON type of each fact of the envelope, by dotted names."""
     return {f"{ENVELOPE}.{fact}": kind for fact, kind in FACTS.items()}
 
 
 class Form:
-    """Reads many JSON objects at once, with the declared fields by dotted name and, if strict, no others.
+    """A reader of many JSON objects at once, with the declared fields by dotted name and, if strict, no others.
 
     >>> form = Form({"age": int, "home.zip": str})
     >>> [list(column) for column in form.columns([b'{"age":3,"home":{"zip":"9"}}'])]
@@ -62,7 +62,7 @@ class Form:
         self._get: list[Callable[[Any], Any]] = [attrgetter(_path(structure, name.split("."))) for name in kinds]
 
     def columns(self, texts: Sequence[bytes]) -> list[list[Any]] | None:
-        """The fields column by column, or None if any object is not exactly as declared.
+        """Return the fields column by column, or None if any object is not exactly as declared.
 
         A field that stands twice in an object would hide one of its values: the keys of the text are counted.
         """
@@ -88,7 +88,7 @@ def _nested(kinds: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _structure(tree: dict[str, Any], strict: bool) -> tuple[type[msgspec.Struct], int]:
-    """A structure whose fields f0, f1, ... have the names of the tree, and how many keys one record of it has."""
+    """Return a struct type whose fields f0, f1, ... are named as in the tree, and how many keys a record of it has."""
     fields, keys = [], len(tree)
     for i, kind in enumerate(tree.values()):
         if isinstance(kind, dict):

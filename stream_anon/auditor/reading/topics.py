@@ -1,4 +1,4 @@
-"""Published topics as chunks, read from the beginning; keys, headers and times are judged on the way."""
+"""Read published topics as chunks, from the beginning, and check keys, headers and times on the way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TopicError(StreamAnonError):
 
 
 class Topic:
-    """All partitions of a topic, outside any group, nothing committed; `options` are the client's own."""
+    """A reader of all partitions of a topic, without a consumer group or commits; `options` are the client's own."""
 
     def __init__(self, bootstrap: str, name: str, options: Mapping[str, Any], isolation: str) -> None:
         own = {"group_id": None, "enable_auto_commit": False, "auto_offset_reset": "earliest"}
@@ -50,11 +50,11 @@ class Topic:
         self._consumer.seek_to_beginning(*self._partitions)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the broker."""
         self._consumer.close()
 
     def to_the_end(self) -> Iterator[Messages]:
-        """Everything that is there now, some records at a time."""
+        """Yield everything the topic holds now, some records at a time."""
         ends = self._consumer.end_offsets(self._partitions)
         waiting, last = [], time.monotonic()
         while any(self._consumer.position(partition) < end for partition, end in ends.items()):
@@ -70,7 +70,7 @@ class Topic:
             yield waiting
 
     def follow(self, stopped: Callable[[], bool], idle: float | None) -> Iterator[Messages]:
-        """Everything from the beginning on, until told to stop, or nothing came for `idle` seconds."""
+        """Yield everything from the beginning until `stopped`, or until nothing came for `idle` seconds."""
         last = time.monotonic()
         while not stopped():
             if got := self._poll():
@@ -88,13 +88,13 @@ class Topic:
 
 
 class TopicReader:
-    """Messages to chunks."""
+    """A converter of Kafka messages into chunks."""
 
     def __init__(self, rules: Rules | None, findings: Findings) -> None:
         self._lines, self._findings = LineReader(rules, findings), findings
 
     def chunk(self, messages: Messages) -> Chunk:
-        """The records of these messages; a key must be the group's id, and there must be no header."""
+        """Return the records of these messages; a key must be the group's id, and headers are not allowed."""
         for message in messages:
             value, key = message.value or b"", message.key or b""
             if len(key) != 16 or b'"group":"%b"' % key not in value:
@@ -110,7 +110,7 @@ class TopicReader:
 
 
 def read_raw_topic(topic: Topic, rules: Rules) -> Original:
-    """The raw records of an input topic, with their times."""
+    """Read the raw records of an input topic, with their times."""
     original = Original(rules)
     for messages in topic.to_the_end():
         times = np.array([message.timestamp for message in messages], dtype=np.int64)

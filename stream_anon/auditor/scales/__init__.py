@@ -1,1 +1,1 @@
-"""What published labels mean, per kind of hierarchy, by the arithmetic of the auditor alone."""
+"""The meaning of published labels, per kind of hierarchy, by the auditor's own arithmetic."""

@@ -1,4 +1,4 @@
-"""What a published label says, per kind of hierarchy: where it lies, what it loses, or why it cannot be one."""
+"""Interpret published labels per kind of hierarchy: where one lies, what it loses, or why it is invalid."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEAR = 1e-9
 
 
 class Reading(NamedTuple):
-    """The places a label covers, both ends included, and the least and the most it can lose: 0 to 1."""
+    """The interpretation of a label: the places it covers, both ends included, and the range of its loss, 0 to 1."""
 
     low: float
     high: float
@@ -43,42 +43,42 @@ class Absent(NamedTuple):
 
 
 class Scale(Protocol):
-    """One attribute's hierarchy as a reader of the output understands it."""
+    """The interface of one attribute's hierarchy, as a reader of the output understands it."""
 
     def read(self, label: Any) -> Verdict:
-        """What a published label says."""
+        """Interpret a published label, or return the code of what is wrong with it."""
         ...
 
     def place(self, value: Any) -> float:
-        """Where a raw value lies; `NOWHERE` if it must not be published."""
+        """Return where a raw value lies; `NOWHERE` if it must not be published."""
         ...
 
     def identity(self, value: Any) -> float:
-        """A number that is equal for values that count as one; `NOWHERE` for a value that must not be published."""
+        """Return a number that is equal for values that count as one; `NOWHERE` if it must not be published."""
         ...
 
     def covers(self, label: Any, places: Floats) -> Bools:
-        """Which places a label covers; none for a label that is wrong."""
+        """Tell which places a label covers; none for a label that is invalid."""
         ...
 
 
 class Spans(ABC):
-    """What scales share whose labels are stretches of places."""
+    """The shared part of scales whose labels are ranges of places."""
 
     @abstractmethod
     def read(self, label: Any) -> Verdict:
-        """What a published label says."""
+        """Interpret a published label, or return the code of what is wrong with it."""
 
     @abstractmethod
     def place(self, value: Any) -> float:
-        """Where a raw value lies."""
+        """Return where a raw value lies."""
 
     def identity(self, value: Any) -> float:
-        """Values at one place are one value."""
+        """Return the place: values at one place are one value."""
         return self.place(value)
 
     def covers(self, label: Any, places: Floats) -> Bools:
-        """The places between the ends."""
+        """Tell which places lie between the ends of the label."""
         reading = self.read(label)
         if isinstance(reading, str):
             return np.zeros(len(places), dtype=np.bool_)
@@ -86,12 +86,12 @@ class Spans(ABC):
         return np.asarray((places >= low) & (places <= high))
 
     def _slack(self, end: float) -> float:
-        """How far beyond an end a place may lie for rounding's sake."""
+        """Return how far beyond an end a place may lie because of rounding."""
         return 0.0
 
 
 class IntervalScale(Spans):
-    """Numbers as `[low, high]`.
+    """A scale of numbers, published as `[low, high]`.
 
     >>> years = IntervalScale((1915, 2026), None, (5, 10), None, True, Absent())
     >>> years.read((1950, 1954)).least, years.read((1951, 1954)), years.read(1951)
@@ -116,7 +116,7 @@ class IntervalScale(Spans):
         self._grids = [round(grid / self._step) for grid in snap] or [1]
 
     def read(self, label: Any) -> Verdict:
-        """A pair of numbers on a grid; None where all values are missing, a pair of None for a mixture with them."""
+        """Interpret a pair of numbers on a grid; None if all are missing, a pair of None for a mixture with them."""
         if label is None:
             return Reading(math.inf, math.inf, 0.0, 0.0) if any(self._absent) else OUTSIDE
         if not isinstance(label, tuple | list):
@@ -137,7 +137,7 @@ class IntervalScale(Spans):
         return Reading(low, high, loss, loss)
 
     def _cells(self, low: float, high: float) -> tuple[float, float] | None:
-        """The first and the last cell of an interval whose ends lie on one grid, or on the coarsest."""
+        """Return the first and the last cell of an interval whose ends lie on one grid, or on the coarsest."""
         if self._whole:
             first, last = float(low), float(high)
         else:
@@ -160,7 +160,7 @@ class IntervalScale(Spans):
         return None
 
     def place(self, value: Any) -> float:
-        """The number itself; infinite for what has no place among numbers."""
+        """Return the number itself; infinite for a value that has no place among numbers."""
         number = self._number(value)
         if number is None:
             return math.inf if self._absent.missing else NOWHERE
@@ -169,14 +169,14 @@ class IntervalScale(Spans):
         return number
 
     def identity(self, value: Any) -> float:
-        """Numbers of one step are one value; missing and unknown ones are two others."""
+        """Return the step of the number; missing and unknown ones are two values of their own."""
         place = self.place(value)
         if math.isinf(place):
             return math.inf if self._number(value) is None else -math.inf
         return place if self._whole or math.isnan(place) else min(float(math.floor(place / self._step)), self._last)
 
     def _slack(self, end: float) -> float:
-        """Decimal ends are binary approximations."""
+        """Return a small tolerance: decimal ends are binary approximations."""
         return 0.0 if self._whole or math.isinf(end) else NEAR * max(1.0, abs(end))
 
     def _number(self, value: Any) -> float | None:
@@ -189,7 +189,7 @@ class IntervalScale(Spans):
 
 
 class PrefixScale(Spans):
-    """Codes that lose characters from the right.
+    """A scale of codes that lose characters from the right.
 
     >>> zips = PrefixScale(5, False, Absent())
     >>> zips.read("021**"), zips.read("02***9")
@@ -202,7 +202,7 @@ class PrefixScale(Spans):
         self._known = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: self._base])
 
     def read(self, label: Any) -> Verdict:
-        """The beginning of a code, masked to its length; `*` for all of them."""
+        """Interpret the beginning of a code, masked to its length; `*` covers all of them."""
         if (plain := read_plain(label, self._absent)) is not None:
             return plain
         kept = label.rstrip("*")
@@ -213,7 +213,7 @@ class PrefixScale(Spans):
         return Reading(float(low), float(low + self._base**masked - 1), masked / self._length, masked / self._length)
 
     def place(self, value: Any) -> float:
-        """The code as a number."""
+        """Return the code as a number."""
         code = text(value).upper() if value is not None else ""
         if len(code) == self._length and self._known.issuperset(code):
             return float(int(code, self._base))
@@ -221,7 +221,7 @@ class PrefixScale(Spans):
 
 
 def read_plain(label: Any, absent: Absent) -> Verdict | None:
-    """Labels that every scale of texts has: all of it, or an absence; None for one that has to be looked at."""
+    """Interpret a label that all text scales share, the root or an absence; None if it is neither."""
     if label == "*":
         return Reading(-math.inf, math.inf, 1.0, 1.0)
     extra = extra_place(label, absent)
@@ -231,7 +231,7 @@ def read_plain(label: Any, absent: Absent) -> Verdict | None:
 
 
 class SetScale:
-    """No hierarchy: a label is the sorted list of the values met."""
+    """A scale without a hierarchy: a label is the sorted list of the values in the group."""
 
     def __init__(self, values: Sequence[str], absent: Absent) -> None:
         labels = [*values, *([MISSING] if absent.missing else []), *([UNKNOWN] if absent.unknown else [])]
@@ -239,7 +239,7 @@ class SetScale:
         self._absent = absent
 
     def read(self, label: Any) -> Verdict:
-        """The share of all values that the set holds, 0 for a single one."""
+        """Interpret a list of values; its loss is its share of all values, 0 for a single one."""
         if not isinstance(label, tuple | list):
             return EXACT
         if not label or not all(isinstance(value, str) and value in self._places for value in label):
@@ -251,22 +251,22 @@ class SetScale:
         return Reading(min(places), max(places), loss, loss)
 
     def place(self, value: Any) -> float:
-        """The number of the value in the list."""
+        """Return the number of the value in the list."""
         return labelled(value, self._places, self._absent)
 
     def identity(self, value: Any) -> float:
-        """Values at one place are one value."""
+        """Return the place: values at one place are one value."""
         return self.place(value)
 
     def covers(self, label: Any, places: Floats) -> Bools:
-        """The places of its members."""
+        """Tell which places are members of the label."""
         if isinstance(self.read(label), str):
             return np.zeros(len(places), dtype=np.bool_)
         return np.isin(places, [self._places[value] for value in label])
 
 
 def labelled(value: Any, places: Mapping[str, float], absent: Absent) -> float:
-    """The place of a named value; missing and unknown ones have their own where the policy says so."""
+    """Return the place of a named value; missing and unknown ones have their own if the policy says so."""
     if value is None or value == "":
         return places[MISSING] if absent.missing else NOWHERE
     known = text(value)
@@ -276,21 +276,21 @@ def labelled(value: Any, places: Mapping[str, float], absent: Absent) -> float:
 
 
 def extra_place(label: Any, absent: Absent) -> float | None:
-    """The place, before all others, of the label of a kind of absence that the policy knows."""
+    """Return the place, before all others, of the label of an absence that the policy allows, else None."""
     if label == MISSING and absent.missing:
         return -1.0
     return -2.0 if label == UNKNOWN and absent.unknown else None
 
 
 def absent_place(missing: bool, absent: Absent) -> float:
-    """The place of an absence."""
+    """Return the place of a missing or unknown value, `NOWHERE` if the policy does not allow it."""
     if missing:
         return -1.0 if absent.missing else NOWHERE
     return -2.0 if absent.unknown else NOWHERE
 
 
 def text(value: Any) -> str:
-    """One text for one value, whichever file it was read from.
+    """Return the same text for one value, whichever file it was read from.
 
     >>> text(True), text(7), text(7.0), text("7"), text(None), text(("a",))
     ('true', '7', '7.0', '7', '', '["a"]')

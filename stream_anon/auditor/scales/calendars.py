@@ -1,4 +1,4 @@
-"""Instants as published units of the calendar, in UTC, by the auditor's own count of days."""
+"""Interpret published units of the calendar, in UTC, by the auditor's own count of days."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIXED = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 class CalendarScale(Spans):
-    """A label is a unit of one of the declared levels; a month's weeks start on its 1st, 8th, 15th, 22nd and 29th.
+    """A scale of instants: a label is a unit of a declared level; weeks of a month start on its days 1, 8, 15, 22, 29.
 
     >>> days = CalendarScale(["day", "week", "month"], 1000, Absent())
     >>> days.read("2026-03").least, days.read("2026-03-08/2026-03-14").least, days.read("2026-03-08T14")
@@ -36,7 +36,7 @@ class CalendarScale(Spans):
         self._levels, self._ticks, self._absent = list(levels), ticks, absent
 
     def read(self, label: Any) -> Verdict:
-        """Its first and its last second, and the level's share of all levels."""
+        """Interpret a label as its first and last second; its loss is the level's share of all levels."""
         if (plain := read_plain(label, self._absent)) is not None:
             return plain
         for index, level in enumerate(self._levels):
@@ -50,14 +50,14 @@ class CalendarScale(Spans):
         return EXACT if self.instant(label) is not None else OUTSIDE
 
     def place(self, value: Any) -> float:
-        """Whole seconds since the year 1."""
+        """Return whole seconds since the year 1."""
         if value is None or value == "":
             return absent_place(True, self._absent)
         instant = self.instant(value)
         return absent_place(False, self._absent) if instant is None else _seconds(instant)
 
     def identity(self, value: Any) -> float:
-        """Instants of one finest unit are one value."""
+        """Return the finest unit of an instant: instants of one such unit are one value."""
         place = self.place(value)
         if math.isnan(place) or place < 0:
             return place
@@ -71,7 +71,7 @@ class CalendarScale(Spans):
         return float((instant.year * 12 + instant.month - 1) // months)
 
     def instant(self, value: Any) -> datetime | None:
-        """The instant of ISO 8601 text, or of a Unix time in the policy's unit."""
+        """Parse the instant of ISO 8601 text, or of a Unix time in the policy's unit."""
         try:
             if isinstance(value, str) and not (len(value) > 8 and value.isdecimal()):
                 moment = datetime.fromisoformat(value)
@@ -91,7 +91,7 @@ def _seconds(instant: datetime) -> float:
 
 
 def _unit(level: str, parts: list[int]) -> tuple[datetime, datetime]:
-    """The first instant of a unit, and the first after it."""
+    """Return the first instant of a unit, and the first after it."""
     if level in _FIXED:
         first = datetime(*parts)  # type: ignore[arg-type]
         return first, first + timedelta(seconds=_FIXED[level])

@@ -15,7 +15,7 @@ Branches = dict[str, Any]
 
 
 class TreeScale(Spans):
-    """Leaves are numbered in tree order, so that every node is a stretch of them.
+    """A scale of named values: leaves are numbered in tree order, so that every node is a range of them.
 
     >>> tree = TreeScale({"any": {"lung": {"flu": {}, "cough": {}}, "gut": {"colitis": {}}}}, Absent())
     >>> tree.read("lung"), tree.place("colitis"), tree.read("heart")
@@ -43,7 +43,7 @@ class TreeScale(Spans):
         self.spans.setdefault(label, []).append((first, len(self.leaves) - 1))
 
     def read(self, label: Any) -> Verdict:
-        """The leaves below the node; where several nodes share a label, all that it may mean."""
+        """Interpret a label as the leaves below its node; if several nodes share it, as all that it may mean."""
         spans = self.spans.get(label) if isinstance(label, str) else None
         if spans is None:
             return OUTSIDE
@@ -57,17 +57,17 @@ class TreeScale(Spans):
         )
 
     def place(self, value: Any) -> float:
-        """The number of the leaf."""
+        """Return the number of the leaf."""
         return labelled(value, self._places, self._absent)
 
     def guarded(self, leaf: int, guard: str) -> tuple[int, int] | None:
-        """The widest node called `guard` above a leaf, as the leaves below it."""
+        """Return the widest node called `guard` above a leaf, as the leaves below it."""
         above = [span for span in self.spans.get(guard, ()) if span[0] <= leaf <= span[1]]
         return max(above, key=lambda span: span[1] - span[0], default=None)
 
     @property
     def below_root(self) -> list[tuple[int, int]]:
-        """The leaves below every node but those that have all of them."""
+        """The leaves below every node except those that cover all of them."""
         return [span for spans in self.spans.values() for span in spans if span[1] - span[0] + 1 < self.size]
 
     @property
@@ -76,26 +76,26 @@ class TreeScale(Spans):
         return any(first < last for first, last in self.below_root)
 
     def span(self, label: str) -> tuple[int, int]:
-        """The leaves that a published value may stand for: itself, if it is a leaf."""
+        """Return the leaves that a published value may stand for: itself, if it is a leaf."""
         if label in self._places:
             return int(self._places[label]), int(self._places[label])
         return max(self.spans[label], key=lambda span: span[1] - span[0])
 
 
 def inline(node: str, below: Mapping[str, Any] | Sequence[str] | None) -> Branches:
-    """The branches of a tree in the policy: mappings, lists of leaves, or nothing below a leaf."""
+    """Return the branches of a tree in the policy: mappings, lists of leaves, or nothing below a leaf."""
     if isinstance(below, Mapping):
         return {node: {k: v for child, deeper in below.items() for k, v in inline(str(child), deeper).items()}}
     return {node: {str(leaf): {} for leaf in below or ()}}
 
 
 def flat(values: Sequence[str]) -> Branches:
-    """All values below one root."""
+    """Return a tree with all values directly below one root."""
     return {"*": {str(value): {} for value in values}}
 
 
 def from_csv(path: Path, delimiter: str) -> Branches:
-    """The branches of a CSV file, one line per leaf, the root last. Equal labels of two levels are two nodes."""
+    """Read the branches of a CSV file, one line per leaf, the root last. Equal labels of two levels are two nodes."""
     try:
         lines = list(csv.reader(path.read_text("utf-8-sig").splitlines(), delimiter=delimiter))
     except (OSError, UnicodeDecodeError, csv.Error):
@@ -112,4 +112,6 @@ def from_csv(path: Path, delimiter: str) -> Branches:
 
 
 def _broken(path: Path, reason: str) -> PolicyError:
-    return PolicyError([Diagnostic("broken-hierarchy", reason, str(path), hint="stream-anon check tells the line")])
+    return PolicyError(
+        [Diagnostic("broken-hierarchy", reason, str(path), hint="run stream-anon check to see the line")]
+    )

@@ -1,1 +1,1 @@
-"""What several batch algorithms share: classes, cuts, counting and the compiled form of requirements."""
+"""The parts that several batch algorithms share: classes, cuts, counting and the compiled form of requirements."""

@@ -1,4 +1,4 @@
-"""The classes while they are improved: boxes, sizes, losses and members, kept true by every change, compiled."""
+"""Classes of rows while they are improved: boxes, sizes, losses and members, kept consistent by compiled loops."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ EMPTY = -1
 
 
 class Classes(NamedTuple):
-    """`group` is the class of each row. The members of a class are a list from `head`, linked by `after`, `before`.
+    """The classes of all rows: boxes, sizes, losses and members.
 
+    `group` is the class of each row; its members are a list from `head`, linked by `after` and `before`.
     `free` lists the numbers of classes not in use; `used` is (highest number ever used + 1, how many are free).
     """
 
@@ -33,7 +34,7 @@ class Classes(NamedTuple):
 
 
 def empty_classes(group: Ints, count: int, width: int) -> Classes:
-    """Room for `count` classes and a quarter more; `settle` fills it."""
+    """Allocate `count` classes and a quarter more; `settle` fills them."""
     room, n = count + max(64, count // 4), len(group)
     return Classes(
         group=group,
@@ -51,7 +52,7 @@ def empty_classes(group: Ints, count: int, width: int) -> Classes:
 
 @inner
 def widen(dense: Dense, low: Ints, high: Ints, row: int) -> bool:
-    """Widen a box to hold a row; whether it grew."""
+    """Widen a box to hold a row and tell whether it grew."""
     grew = False
     for q in range(len(low)):
         code = dense.code[row, q]
@@ -66,14 +67,14 @@ def widen(dense: Dense, low: Ints, high: Ints, row: int) -> bool:
 
 @inner
 def clear(low: Ints, high: Ints) -> None:
-    """A box that holds nothing."""
+    """Reset a box so that it holds nothing."""
     for q in range(len(low)):
         low[q], high[q] = LARGE, EMPTY
 
 
 @inner
 def link(dense: Dense, classes: Classes, row: int, c: int) -> bool:
-    """Put a row into class c without pricing it anew; whether its box grew."""
+    """Put a row into class c without pricing it again, and tell whether its box grew."""
     head = classes.head[c]
     classes.group[row], classes.after[row], classes.before[row] = c, head, EMPTY
     if head >= 0:
@@ -85,7 +86,7 @@ def link(dense: Dense, classes: Classes, row: int, c: int) -> bool:
 
 @inner
 def put(dense: Dense, classes: Classes, row: int, c: int) -> None:
-    """Put a row into class c."""
+    """Put a row into class c and update its price."""
     if link(dense, classes, row, c):
         classes.loss[c] = box_price(dense, classes.low[c], classes.high[c])
 
@@ -105,7 +106,7 @@ def unlink(classes: Classes, row: int) -> None:
 
 @inner
 def drop(classes: Classes, c: int) -> None:
-    """Class c is no more."""
+    """Remove class c, which has no members left."""
     classes.size[c], classes.head[c], classes.loss[c] = 0, EMPTY, 0.0
     clear(classes.low[c], classes.high[c])
     classes.free[classes.used[1]] = c
@@ -139,7 +140,7 @@ def settle(dense: Dense, classes: Classes, count: int) -> None:
 
 @compiled
 def added(dense: Dense, classes: Classes, row: int, cost: Floats) -> None:
-    """What the row would add to the loss of each class."""
+    """Compute what the row would add to the loss of each class."""
     for c in range(len(cost)):
         size, total = classes.size[c], 0.0
         for q in range(dense.code.shape[1]):

@@ -1,4 +1,4 @@
-"""Judges groups by counting, compiled: the same verdicts as the privacy models', some hundred times as fast."""
+"""Judge groups by counting, compiled: the same verdicts as the privacy models, some hundred times as fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stream_anon.core.privacy.base import SLACK
 
 @inner
 def satisfied(need: CompiledRequirements, rows: Ints, start: int, stop: int) -> bool:
-    """Whether `rows[start:stop]` together have all that is counted."""
+    """Tell whether `rows[start:stop]` together satisfy everything that is counted."""
     if stop - start < need.rows:
         return False
     many = len(need.person) > 0
@@ -55,7 +55,7 @@ def satisfied(need: CompiledRequirements, rows: Ints, start: int, stop: int) -> 
 def _fits(
     need: CompiledRequirements, m: int, rows: Ints, start: int, stop: int, stamp: int, people: int, total: int
 ) -> bool:
-    """Whether the counts of requirement m, all taken, are within its bounds. Each value's mark is spent on the way."""
+    """Tell whether the counts of requirement m are within its bounds. Each value's mark is used up on the way."""
     kind, largest, distance, entropy = need.kind[m], 0, 0.0, 0.0
     for r in range(start, stop):
         value = need.value[m, rows[r]]
@@ -85,7 +85,7 @@ def _fits(
 
 @inner
 def _tail(need: CompiledRequirements, m: int, rows: Ints, start: int, stop: int, stamp: int, total: int) -> int:
-    """People with the l-th most frequent value or a rarer one: all but those with the l - 1 most frequent ones."""
+    """Count the people with the l-th most frequent value or a rarer one."""
     for _ in range(need.least[m] - 1):
         most = -1
         for r in range(start, stop):
@@ -100,13 +100,13 @@ def _tail(need: CompiledRequirements, m: int, rows: Ints, start: int, stop: int,
 
 @compiled
 def satisfied_by(need: CompiledRequirements, index: Ints) -> bool:
-    """Whether these rows have all that is counted."""
+    """Tell whether these rows satisfy everything that is counted."""
     return satisfied(need, index, 0, len(index))
 
 
 @compiled
 def all_satisfied(need: CompiledRequirements, order: Ints, starts: Ints) -> bool:
-    """Whether each of the consecutive stretches of `order` has all that is counted."""
+    """Tell whether each of the consecutive ranges of `order` satisfies everything that is counted."""
     for c in range(len(starts) - 1):  # noqa: SIM110 - compiled, a loop is faster than a generator
         if not satisfied(need, order, starts[c], starts[c + 1]):
             return False

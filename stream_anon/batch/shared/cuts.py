@@ -1,4 +1,4 @@
-"""Median cuts of stretches of rows, compiled: which column, at which value, and the rows put on their sides."""
+"""Median cuts of ranges of rows, compiled: choose the column and the value, and sort the rows to their sides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_CUT = -1
 
 @compiled
 def rank(dense: Dense, rows: Ints, start: int, stop: int, order: Ints, extent: Floats) -> None:
-    """Sort the columns in `order` by what they cost over these rows, dearest first, ties as they stand.
+    """Sort the columns in `order` by what they cost over these rows, most expensive first, ties as they are.
 
     A column in which all rows agree costs nothing and comes last.
     """
@@ -37,13 +37,13 @@ def rank(dense: Dense, rows: Ints, start: int, stop: int, order: Ints, extent: F
 
 @inner
 def _nested(dense: Dense, q: int, low: int, high: int) -> bool:
-    """Whether column q is a tree of cells, in which every cell's price is known, rather than a line of numbers."""
+    """Tell whether column q is a tree of cells, in which every cell's price is known, rather than a line of numbers."""
     return bool(dense.facts[q, KIND] != LINEAR and stretch(dense, q, low, high) > 0)
 
 
 @compiled
 def cut(dense: Dense, rows: Ints, start: int, stop: int, q: int, relaxed: bool, by_tree: bool, spare: Ints) -> int:
-    """Put the rows on their sides of the cut of column q; the place where the right side starts, `NO_CUT` if none.
+    """Move the rows to their sides of the cut of column q; return where the right side starts, `NO_CUT` if none.
 
     The left side has the values up to the lower median; if that is all of them, those below it. By tree, the border is
     one between children of the common ancestor, the one nearest to the median.
@@ -92,7 +92,7 @@ def cut(dense: Dense, rows: Ints, start: int, stop: int, q: int, relaxed: bool, 
 
 @inner
 def _nearest_border(dense: Dense, q: int, low: int, high: int, tally: Ints, size: int, otherwise: int) -> int:
-    """The border between children of the common ancestor that divides the rows most evenly."""
+    """Return the border between children of the common ancestor that divides the rows most evenly."""
     whole, best, least = stretch(dense, q, low, high), otherwise, size + 1
     before = low
     for code in range(low + 1, high + 1):
@@ -119,7 +119,7 @@ def divide(
     by_tree: bool,
     limit: int,
 ) -> tuple[int, int]:
-    """Cut the stretches on the stack until none can be cut, or `limit` of them were looked at.
+    """Cut the ranges on the stack until none can be cut, or `limit` of them were tried.
 
     `stack[:todo]` holds (start, stop) pairs; `done[0]` counts the finished groups, whose starts follow. Returns what
     is left on the stack, and the number of rows finished.

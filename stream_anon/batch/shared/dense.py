@@ -1,4 +1,4 @@
-"""Rows as small consecutive codes, with the prices of all stretches at hand: what compiled searches read."""
+"""Rows as small consecutive codes, with the prices of all ranges precomputed for the compiled searches."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ TABLE_LIMIT = 512
 
 
 class Dense(NamedTuple):
-    """Column q of a row holds `code[row, q]`, which stands for position `point[first[q] + code]`; there are
-    `kinds[q]` of them.
+    """The dense rows: `code[row, q]` stands for position `point[first[q] + code]`; column q has `kinds[q]` codes.
 
     A column with few values has all its prices, weighted, in `table` from `start[q]` on, `size[q]` to a line; another
     has `size[q] == 0` and is priced from its position.
@@ -36,16 +35,16 @@ class Dense(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Columns."""
+        """The number of columns."""
         return int(self.code.shape[1])
 
     def points(self, q: int) -> Ints:
-        """The positions that occur in column q, ascending."""
+        """Return the positions that occur in column q, ascending."""
         return self.point[self.first[q] : self.first[q] + self.kinds[q]]
 
 
 def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[Dense, Ints]:
-    """The rows with the most telling column first (it decides a comparison soonest), and that order of the columns.
+    """Return the rows with the most telling column first, as it decides comparisons soonest, and that order of columns.
 
     How telling a column is, is the price of a stretch between two rows that have nothing to do with one another.
     """
@@ -87,13 +86,13 @@ def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[
 
 
 def sets_of(schema: Schema) -> list[str]:
-    """The columns that become sets: stretches of them mean nothing."""
+    """Return the columns that become sets, which have no ranges."""
     return [column.name for column in schema.quasi if isinstance(column.hierarchy, ValueSet)]
 
 
 @compiled
 def square(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:
-    """The price of every stretch between two of the points; symmetric."""
+    """Return the price of every range between two of the points; symmetric."""
     table = np.zeros((len(points), len(points)))
     for a in range(len(points)):
         for b in range(a, len(points)):
@@ -104,7 +103,7 @@ def square(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:
 
 @inner
 def stretch(dense: Dense, q: int, low: int, high: int) -> float:
-    """The weighted price of the stretch between two codes of column q."""
+    """Return the weighted price of the range between two codes of column q."""
     if dense.size[q]:
         return float(dense.table[dense.start[q] + low * dense.size[q] + high])
     at = dense.first[q]
@@ -113,7 +112,7 @@ def stretch(dense: Dense, q: int, low: int, high: int) -> float:
 
 @inner
 def box_price(dense: Dense, low: Ints, high: Ints) -> float:
-    """The weighted price of a box."""
+    """Return the weighted price of a box."""
     total = 0.0
     for q in range(len(low)):
         total += stretch(dense, q, low[q], high[q])

@@ -1,4 +1,4 @@
-"""Growing a box by the row that costs it least, compiled: every value is priced once, then rows only look up."""
+"""Grow a box by the row that costs it least, compiled: every value is priced once, then rows only look up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stream_anon.core.kernels import compiled, inner
 
 @inner
 def fill_costs(dense: Dense, low: Ints, high: Ints, cost: Floats) -> None:
-    """What the box would cost in each column if it had to hold each of the column's values."""
+    """Compute what the box would cost in each column if it had to hold each of the column's values."""
     for q in range(len(low)):
         first = dense.first[q]
         for code in range(dense.kinds[q]):
@@ -21,7 +21,7 @@ def fill_costs(dense: Dense, low: Ints, high: Ints, cost: Floats) -> None:
 
 @inner
 def cheapest(dense: Dense, cost: Floats, left: Ints, start: int, stop: int, person: Ints, inside: Ints) -> int:
-    """The place in `left[start:stop]` of the cheapest row of somebody not yet `inside`; -1 if there is none."""
+    """Return the place in `left[start:stop]` of the cheapest row of somebody not yet `inside`; -1 if none."""
     best, found = np.inf, -1
     for a in range(start, stop):
         row, total = left[a], 0.0
@@ -36,7 +36,7 @@ def cheapest(dense: Dense, cost: Floats, left: Ints, start: int, stop: int, pers
 
 @compiled
 def farthest(dense: Dense, left: Ints, count: int, row: int) -> int:
-    """The place of the row that would cost most together with the given one."""
+    """Return the place of the row that would cost most together with the given one."""
     worst, found = -1.0, 0
     for a in range(count):
         total = 0.0
@@ -73,7 +73,7 @@ def grow(dense: Dense, left: Ints, count: int, size: int, low: Ints, high: Ints,
 
 @compiled
 def pick(dense: Dense, left: Ints, wanted: Ints, low: Ints, high: Ints, person: Ints, inside: Ints) -> int:
-    """The place in `left` of the cheapest of the rows whose places are `wanted`; -1 if there is none."""
+    """Return the place in `left` of the cheapest of the rows whose places are `wanted`; -1 if there is none."""
     cost = np.empty(len(dense.point))
     fill_costs(dense, low, high, cost)
     rows = left[wanted]

@@ -1,4 +1,4 @@
-"""Says whether rows may be published together, as often as a search asks: by counting where that is enough."""
+"""Tell whether rows may be published together, as often as a search asks: by counting where that is enough."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from stream_anon.core.schema import Schema
 
 
 class Judge:
-    """The requirements of one schema over one table.
+    """The judge of whether rows of one table satisfy the requirements of one schema.
 
-    `counted` tells that compiled loops can decide alone; `monotone` that a group which satisfies the policy still does
-    when rows join it. The gate asks again, independently, whatever was answered here.
+    `counted` means that compiled loops can decide alone; `monotone` that a group which satisfies the policy still does
+    when rows join it. The gate judges every group again, independently.
     """
 
     def __init__(self, rows: Batch, schema: Schema) -> None:
@@ -29,13 +29,13 @@ class Judge:
         self.monotone = all(isinstance(model, KAnonymity | DistinctL) for model in schema.requirements.models)
 
     def holds(self, index: Ints) -> bool:
-        """Whether these rows may be published together."""
+        """Tell whether these rows may be published together."""
         if not satisfied_by(self.need, np.asarray(index, dtype=np.int64)):
             return False
         return self.counted or self._requirements.holds(self._rows.take(index))
 
     def all_hold(self, order: Ints, starts: Ints) -> bool:
-        """Whether each of the consecutive stretches of `order`, from one start to the next, may be published."""
+        """Tell whether each of the consecutive ranges of `order`, from one start to the next, may be published."""
         if not all_satisfied(self.need, order, starts):
             return False
         return self.counted or all(

@@ -1,4 +1,4 @@
-"""Finds a class for rows that the main part of an algorithm left over; a row that no class can take stays out."""
+"""Find a class for rows that the main part of an algorithm left over; a row that no class can take stays out."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NOWHERE = -1
 
 
 def members_of(group: Ints) -> list[Ints]:
-    """The rows of each class, classes by their first row."""
+    """Return the rows of each class, classes ordered by their first row."""
     return sorted(_parts(group), key=lambda part: int(part[0]))
 
 
 def with_leftovers(dense: Dense, judge: Judge, found: list[Ints]) -> list[Ints]:
-    """The classes found, and with them the rows that are in none."""
+    """Return the given classes after adding the rows that are in none, where one can take them."""
     group = np.full(len(dense.code), NOWHERE, dtype=np.int64)
     for c, index in enumerate(found):
         group[index] = c
@@ -37,7 +37,7 @@ def with_leftovers(dense: Dense, judge: Judge, found: list[Ints]) -> list[Ints]:
 
 
 def place_leftovers(dense: Dense, classes: Classes, judge: Judge, count: int) -> None:
-    """Each leftover joins the cheapest class that can take it, if one can."""
+    """Put each leftover row into the cheapest class that can take it, if one can."""
     cost, left = np.empty(count), np.flatnonzero(classes.group < 0)
     members = {} if judge.monotone or not len(left) else dict(enumerate(_parts(classes.group)))
     for _ in range(ROUNDS):
@@ -57,7 +57,7 @@ def place_leftovers(dense: Dense, classes: Classes, judge: Judge, count: int) ->
 
 
 def _parts(group: Ints) -> list[Ints]:
-    """The rows of each class, by its number."""
+    """Return the rows of each class, by its number."""
     order = np.argsort(group, kind="stable")
     order = order[group[order] >= 0]
     return np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(order) else []

@@ -1,4 +1,4 @@
-"""The levels at which the values of one column can be published all alike: cells of positions, finer to coarser."""
+"""The levels at which all values of one column can be published: cells of positions, finer to coarser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stream_anon.core.hierarchy import Floats, Hierarchy, Ints, Kind, Tree
 
 
 def levels_of(hierarchy: Hierarchy, points: Ints, widths: Sequence[int]) -> tuple[Ints, Floats]:
-    """(levels, points): the cell of each point at each level, and how many positions that cell stands for.
+    """Return the cell of each point at each level, and how many positions that cell covers, as (levels, points).
 
     Level 0 is the finest, the last one is everything. A tree is climbed step by step; codes and instants lose their
     units one after the other; numbers fall into grids of the given widths, in units of their own grid if they have
@@ -29,7 +29,7 @@ def levels_of(hierarchy: Hierarchy, points: Ints, widths: Sequence[int]) -> tupl
 
 
 def cell_loss(hierarchy: Hierarchy, points: Ints, cells: Ints) -> Floats:
-    """What each point loses when its cell is published as narrowly as the points in it allow."""
+    """Return what each point loses when its cell is published as narrowly as the points in it allow."""
     low, high = np.full(cells.max() + 1, np.iinfo(np.int64).max), np.full(cells.max() + 1, np.iinfo(np.int64).min)
     np.minimum.at(low, cells, points)
     np.maximum.at(high, cells, points)
@@ -37,13 +37,13 @@ def cell_loss(hierarchy: Hierarchy, points: Ints, cells: Ints) -> Floats:
 
 
 def is_number(hierarchy: Hierarchy) -> bool:
-    """Whether a stretch costs what it is wide."""
+    """Tell whether the cost of a range grows with its width."""
     table = hierarchy.cost_table()
     return table.kind is Kind.LINEAR or (table.kind is Kind.LADDER and table.slope > 0)
 
 
 def geometric(points: Ints, steps: int) -> list[int]:
-    """Widths that grow by equal factors from 1 to the range of the points.
+    """Return widths that grow by equal factors from 1 to the range of the points.
 
     >>> geometric(np.array([17, 90]), 8)
     [1, 2, 3, 6, 12, 21, 40, 73]

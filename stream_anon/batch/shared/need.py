@@ -1,4 +1,4 @@
-"""What a group must satisfy, laid out for compiled loops. A model that no loop can count is left to be asked."""
+"""The requirements of a policy, laid out for compiled loops; models that no loop can count are judged separately."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHARES, ENTROPY, RECURSIVE, EQUAL, ORDERED = range(5)
 
 
 class CompiledRequirements(NamedTuple):
-    """A group needs `k` people, and each requirement must be satisfied with the counts of its values.
+    """The countable requirements: a group needs `k` people, and the counts of its values must satisfy each requirement.
 
     Requirement m concerns the codes `value[m, row]`, from `first[m]` to `first[m + 1]`, which no other one uses. It
     asks for `least[m]` different ones, and for as many as the `demand` of each code present says. `share` is per code
@@ -68,7 +68,7 @@ class _Rule:
 
 
 def need_of(rows: Batch, models: tuple[PrivacyModel, ...]) -> tuple[CompiledRequirements, list[PrivacyModel]]:
-    """The part of the requirements that loops can count, and the models that must be asked beside it."""
+    """Return the part of the requirements that loops can count, and the models that must be judged separately."""
     rules = [(model, _rule(model)) for model in models if not isinstance(model, KAnonymity)]
     counted = [rule for _, rule in rules if rule is not None]
     k = max([1, *(model.k for model in models if isinstance(model, KAnonymity | AlphaK))])

@@ -1,4 +1,4 @@
-"""Classes whose columns become intervals or sets, compiled: the loss without hierarchies that L-clustering works by."""
+"""Classes whose columns become intervals or sets, compiled: the loss without hierarchies that L-clustering uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORD = 62
 
 
 class Table(NamedTuple):
-    """Rows by dense codes; column q stands for positions `point[first[q] + code]`.
+    """The rows as dense codes; column q stands for positions `point[first[q] + code]`.
 
     An ordered column becomes an interval of codes; of another the set of its codes is kept in `words[q]` words, from
     `word[q]` on. `known` is the weighted uncertainty of 1, 2, ... values of a set, from `first[q]` on. Column q has
@@ -34,7 +34,7 @@ class Table(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Classes: `low` and `high` codes of ordered columns, `mask` words of the others, sizes and losses per row."""
+    """The classes: `low` and `high` codes of ordered columns, `mask` words of the others, sizes and losses per row."""
 
     low: Ints
     high: Ints
@@ -44,7 +44,7 @@ class Groups(NamedTuple):
 
 
 def table_of(qi: Ints, ordered: list[bool], weights: Floats, entropy: bool) -> Table:
-    """Lay rows out."""
+    """Lay out rows as a table of dense codes."""
     n, width = qi.shape
     code = np.empty((n, width), dtype=np.int64)
     points = []
@@ -76,7 +76,7 @@ def _uncertainty(size: Ints, entropy: bool) -> Floats:
 
 
 def room_for(table: Table, count: int) -> Groups:
-    """Room for so many classes."""
+    """Allocate room for this many classes."""
     width, words = table.code.shape[1], max(int(table.words.sum()), 1)
     return Groups(
         low=np.zeros((count, width), dtype=np.int64),
@@ -89,7 +89,7 @@ def room_for(table: Table, count: int) -> Groups:
 
 @inner
 def bits(word: int) -> int:
-    """How many bits are set."""
+    """Count the bits that are set."""
     count = 0
     while word:
         word &= word - 1
@@ -99,20 +99,20 @@ def bits(word: int) -> int:
 
 @inner
 def interval_loss(table: Table, q: int, low: int, high: int) -> float:
-    """The weighted uncertainty of an interval of codes; widths are counted in positions."""
+    """Return the weighted uncertainty of an interval of codes; widths are counted in positions."""
     span = table.point[table.first[q] + high] - table.point[table.first[q] + low]
     return float(table.weight[q] * (np.log2(span + 1.0) if table.entropy else span))
 
 
 @inner
 def set_loss(table: Table, q: int, count: int) -> float:
-    """The weighted uncertainty of a set of so many values."""
+    """Return the weighted uncertainty of a set of this many values."""
     return float(table.known[table.first[q] + count - 1])
 
 
 @inner
 def start_group(table: Table, groups: Groups, g: int, row: int) -> None:
-    """Class g holds one row."""
+    """Start class g with one row."""
     groups.size[g], groups.loss[g] = 1, 0.0
     for w in range(groups.mask.shape[1]):
         groups.mask[g, w] = 0
@@ -145,7 +145,7 @@ def price_group(table: Table, groups: Groups, g: int) -> None:
 
 @inner
 def add_row(table: Table, groups: Groups, g: int, row: int) -> None:
-    """A row joins class g."""
+    """Add a row to class g."""
     groups.size[g] += 1
     for q in range(table.code.shape[1]):
         code = table.code[row, q]
@@ -157,7 +157,7 @@ def add_row(table: Table, groups: Groups, g: int, row: int) -> None:
 
 @inner
 def absorb(table: Table, groups: Groups, g: int, other: int) -> None:
-    """Class g takes all of another."""
+    """Move all rows of another class into class g."""
     groups.size[g] += groups.size[other]
     for q in range(table.code.shape[1]):
         groups.low[g, q] = min(groups.low[g, q], groups.low[other, q])
@@ -169,7 +169,7 @@ def absorb(table: Table, groups: Groups, g: int, other: int) -> None:
 
 @inner
 def union_loss(table: Table, groups: Groups, g: int, other: int, limit: float) -> float:
-    """The loss per row of two classes together, or something not below `limit`."""
+    """Return the loss per row of two classes together, or something not below `limit`."""
     total = 0.0
     for q in range(table.code.shape[1]):
         if table.ordered[q]:
@@ -187,7 +187,7 @@ def union_loss(table: Table, groups: Groups, g: int, other: int, limit: float) -
 
 @compiled
 def fill_costs(table: Table, groups: Groups, g: int, cost: Floats) -> None:
-    """What class g would lose per row in each column if it had to hold each of the column's values."""
+    """Compute what class g would lose per row in each column if it had to hold each of the column's values."""
     for q in range(table.code.shape[1]):
         first = table.first[q]
         if table.ordered[q]:

@@ -1,4 +1,4 @@
-"""The lattice sweep: classes of full-domain generalizations, cheapest first, tightened and then improved locally."""
+"""The lattice sweep: take classes of full-domain generalizations, cheapest first, then tighten and improve them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ AT_ONCE = 250
 
 
 class Sweep:
-    """Many full-domain generalizations at once, each only where it is the cheapest that works; an idea of our own.
+    """Many full-domain generalizations at once, each used only where it is the cheapest that works; our own algorithm.
 
-    1. Order the level vectors of all quasi-identifiers by average loss. Walk them from cheap to dear; at each, every
+    1. Order the level vectors of all quasi-identifiers by average loss. Walk them from cheap to costly; at each, every
        class of the *remaining* rows that satisfies the policy is taken out.
     2. A row that is left joins the class where it adds least, if that class then still satisfies the policy.
     3. Every class is tightened to its own box. Rounds of improvement follow: rows at the end of a class leave it for
@@ -49,7 +49,7 @@ class Sweep:
         self._seed = seed
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
-        """The groups; rows that fit nowhere are in none."""
+        """Return the groups; rows that fit nowhere are in none."""
         rng = np.random.default_rng(self._seed)
         judge = Judge(rows, schema)
         dense, order = densify(rows, schema)
@@ -70,7 +70,7 @@ class Sweep:
 
 
 def _walk(dense: Dense, lattice: Lattice, judge: Judge, watch: Watch) -> tuple[Ints, int]:
-    """The class of each row, `NOWHERE` for what is left, and the number of classes."""
+    """Return the class of each row, `NOWHERE` for leftovers, and the number of classes."""
     n, need = len(dense.code), judge.need
     group, left = np.full(n, NOWHERE, dtype=np.int64), np.arange(n, dtype=np.int64)
     rows, starts = np.empty(n, dtype=np.int64), np.empty(n // need.rows + 2, dtype=np.int64)

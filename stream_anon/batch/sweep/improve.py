@@ -1,4 +1,4 @@
-"""Rounds of improvement over all classes, compiled. A class only ever becomes one that satisfies the policy."""
+"""Rounds of improvement over all classes, compiled. Every change leaves classes that satisfy the policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stream_anon.core.kernels import compiled
 def improve(
     dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, near: int, monotone: bool
 ) -> None:
-    """One round: peel, trade, recut. Where more rows can hurt, rows join no class unjudged: only recut is left."""
+    """Run one round: peel, trade, recut. If more rows can break a class, only recut runs, as it judges each class."""
     n, width = dense.code.shape
     rows, spare = np.empty(2 * n, dtype=np.int64), np.empty(n, dtype=np.int64)
     given = np.zeros(len(classes.size), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Finds the class where a row costs least without looking at all of them: classes are filed under cells, compiled."""
+"""An index that finds the class where a row costs least without trying all of them; classes are filed under cells."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRAINS, SAMPLE, SCAN = 10, 4_000, 150
 
 
 class Index(NamedTuple):
-    """Bucket b holds the classes `item[start[b]:start[b + 1]]`.
+    """A hash index of classes: bucket b holds the classes `item[start[b]:start[b + 1]]`.
 
     A class is filed under the first vector of `grain`, fine to coarse, in whose cells its whole box lies; each vector
     is given by where its cells start among the lattice's names.
@@ -79,7 +79,7 @@ def _inside(lattice: Lattice, q: int, level: int, low: Ints, high: Ints) -> tupl
 
 @inner
 def bucket_of(index: Index, grain: int, point: Ints) -> int:
-    """The bucket of a point's cells under one of the vectors."""
+    """Return the bucket of a point's cells under one of the vectors."""
     name = grain * 0x9E3779B97F4A7C
     for q in range(len(point)):
         name += index.name[index.grain[grain, q] + point[q]]
@@ -100,7 +100,7 @@ def _bucket_of_class(index: Index, classes: Classes, c: int) -> int:
 
 @compiled
 def reindex(index: Index, classes: Classes) -> None:
-    """File all classes anew."""
+    """Rebuild the index from all classes."""
     start, item = index.start, index.item
     start[:] = 0
     for c in range(classes.used[0]):
@@ -120,7 +120,7 @@ def reindex(index: Index, classes: Classes) -> None:
 
 @inner
 def nearest(dense: Dense, classes: Classes, index: Index, row: int, best: float, skip: int) -> tuple[int, float]:
-    """The class, other than `skip`, where the row adds least to the loss, and how much; -1 if none is below `best`."""
+    """Find the class other than `skip` where the row adds least to the loss, and how much; -1 if none below `best`."""
     found, seen, anything = -1, 0, best >= HUGE
     for grain in range(len(index.grain)):
         if seen > REACH and (found >= 0 or not anything):

@@ -1,4 +1,4 @@
-"""Level vectors in the order of the walk, and a name for every cell: how the sweep sees a table."""
+"""The lattice of level vectors in the order of the walk, with a name for every cell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = 2**56
 
 
 class Lattice(NamedTuple):
-    """Code c of column q lies, at level h, in the cell called `name[base[q] + h * kinds[q] + c]`.
+    """The names of cells: code c of column q lies, at level h, in the cell `name[base[q] + h * kinds[q] + c]`.
 
     A row's class under a vector is the sum of its cells' names. Names are random, so two classes are taken for one
     with a chance of 2^-50 or so, and that does no harm: what is joined is judged and priced as it is.
@@ -34,7 +34,7 @@ class Lattice(NamedTuple):
 def lattice_of(
     dense: Dense, hierarchies: Sequence[Hierarchy], settings: SweepSettings, rng: np.random.Generator
 ) -> Lattice:
-    """Levels, names and vectors for the columns in their dense order."""
+    """Build levels, names and vectors for the columns in their dense order."""
     names, base, depth, used = [], [], [], 0
     losses: list[Floats] = []
     for q, hierarchy in enumerate(hierarchies):
@@ -57,7 +57,7 @@ def lattice_of(
 
 
 def _vectors(losses: Sequence[Floats], most: int, rng: np.random.Generator) -> Ints:
-    """All level vectors by average loss; of a lattice larger than `most`, those on random cheap ways to the top."""
+    """Return all level vectors by average loss; of more than `most`, those on random cheap paths to the top."""
     if np.prod([float(len(loss)) for loss in losses]) <= most:
         vectors = np.array(list(product(*[range(len(loss)) for loss in losses])), dtype=np.int64)
     else:
@@ -67,7 +67,7 @@ def _vectors(losses: Sequence[Floats], most: int, rng: np.random.Generator) -> I
 
 
 def _chains(losses: Sequence[Floats], most: int, rng: np.random.Generator) -> Ints:
-    """Each way raises what is cheap to raise, by prices drawn anew for it."""
+    """Return random paths to the top; each raises what is cheap to raise, by prices drawn anew for it."""
     steps = [np.append(np.diff(loss), np.inf) for loss in losses]
     tops = [len(loss) - 1 for loss in losses]
     seen: dict[tuple[int, ...], None] = {}

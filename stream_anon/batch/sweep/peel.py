@@ -1,4 +1,4 @@
-"""Improvement by leaving: rows at one end of a class, or all, move to where they cost less, compiled."""
+"""Improvement by leaving: move rows at one end of a class, or all, to where they cost less, compiled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def peel(
     low: Ints,
     high: Ints,
 ) -> None:
-    """For each column and end: the rows at that end leave class c, if the rest can do without; at last all of them."""
+    """Move the rows at each end of each column out of class c if the rest can do without; finally try all of them."""
     width = dense.code.shape[1]
     for end in range(2 * width + 1):
         if classes.loss[c] <= 0.0:

@@ -1,4 +1,4 @@
-"""Improvement by division: two near classes are pooled and cut anew, wherever that loses least, compiled."""
+"""Improvement by division: pool two near classes and cut them again wherever that loses least, compiled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def best_cut(
     dense: Dense, need: CompiledRequirements, rows: Ints, start: int, stop: int, sorted_rows: Ints, left_loss: Floats,
     low: Ints, high: Ints,
 ) -> tuple[float, int, int]:  # fmt: skip
-    """The cut of `rows[start:stop]` at one code of one column: loss of both sides, column, first code on the right."""
+    """Find the best cut of `rows[start:stop]`: loss of both sides, column, first code on the right."""
     count, best, column, code = stop - start, HUGE, -1, 0
     for q in range(dense.code.shape[1]):
         keys = dense.code[rows[start:stop], q]
@@ -52,7 +52,7 @@ def best_cut(
 
 @inner
 def near_classes(dense: Dense, classes: Classes, index: Index, c: int, distance: Floats, found: Ints) -> None:
-    """The classes whose union with class c costs least, nearest first; -1 where there are fewer."""
+    """Find the classes whose union with class c costs least, nearest first; -1 where there are fewer."""
     last, seen = len(distance) - 1, 0
     for place in range(len(distance)):
         distance[place], found[place] = HUGE, -1
@@ -94,7 +94,7 @@ def recut(
     dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, c: int, distance: Floats, found: Ints,
     rows: Ints, part: Ints, sorted_rows: Ints, left_loss: Floats, low: Ints, high: Ints, todo: Ints,
 ) -> bool:  # fmt: skip
-    """Pool class c with each near class in turn; keep the first division that loses less."""
+    """Pool class c with each near class in turn and keep the first division that loses less, if there is one."""
     near_classes(dense, classes, index, c, distance, found)
     for near in range(len(found)):
         e = found[near]
@@ -144,5 +144,5 @@ def recut(
 
 @inner
 def _valid(need: CompiledRequirements, rows: Ints, part: Ints, count: int, parts: int) -> bool:
-    """Two classes that stay one were never judged together: with shares, even a union has to be."""
+    """Judge two classes that stay merged: with limits on shares, a union of valid classes can be invalid."""
     return parts > 1 or satisfied(need, rows, 0, count)

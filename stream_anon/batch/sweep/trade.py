@@ -1,4 +1,4 @@
-"""Improvement by exchange: rows leave a class that cannot spare them, and spare rows of others come, compiled."""
+"""Improvement by exchange: rows leave a class that cannot spare them, and spare rows of others replace them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _spare(
     dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, c: int, size: int,
     low: Ints, high: Ints, given: Ints, point: int, best: float,
 ) -> int:  # fmt: skip
-    """The row of another, larger class that costs least in the box; by leaving it saves at least its class's loss.
+    """Find the row of another, larger class that costs least in the box and saves its class at least its loss.
 
     Rows already promised have a negative class.
     """
@@ -54,7 +54,7 @@ def _spare(
 
 @inner
 def _givers_hold(classes: Classes, need: CompiledRequirements, rows: Ints, first: int, stop: int, given: Ints) -> bool:
-    """Whether what each giver keeps still satisfies the policy; room for its rows is after `stop`."""
+    """Tell whether what each giver keeps still satisfies the policy; room for its rows is after `stop`."""
     for a in range(first, stop):
         e = -1 - classes.group[rows[a]]
         if given[e] == 0:
@@ -76,7 +76,7 @@ def trade(
     dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, c: int, q: int, extreme: int,
     rest: Ints, gone: Ints, given: Ints, low: Ints, high: Ints,
 ) -> bool:  # fmt: skip
-    """The rows with that code in column q leave class c, and as many others as it needs come in; whether that paid.
+    """Exchange the rows with that code in column q for as many others as class c needs, and tell whether that paid.
 
     1. Divide the class; see what its places elsewhere cost those who leave.
     2. Promise the cheapest spare rows to the class, one by one.

@@ -1,4 +1,4 @@
-"""The walk over the lattice, compiled: at each vector, the classes of the remaining rows that satisfy the policy."""
+"""The walk over the lattice, compiled: at each vector, take the classes of remaining rows that satisfy the policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOWHERE = -1
 
 @inner
 def class_name(dense: Dense, lattice: Lattice, base: Ints, row: int) -> int:
-    """The name of the row's class under the vector whose cells start at `base`."""
+    """Return the name of the row's class under the vector whose cells start at `base`."""
     name = 0
     for q in range(len(base)):
         name += lattice.name[base[q] + dense.code[row, q]]
@@ -25,7 +25,7 @@ def class_name(dense: Dense, lattice: Lattice, base: Ints, row: int) -> int:
 
 @inner
 def slot_of(name: int, mask: int) -> int:
-    """Where a name is sought first in a table of `mask + 1` places."""
+    """Return where to look first for a name in a table of `mask + 1` places."""
     return (name ^ (name >> 29)) & mask
 
 
@@ -110,7 +110,7 @@ def walk(
 
 @compiled
 def compact(left: Ints, count: int, group: Ints) -> int:
-    """Forget the rows that have a class; how many remain."""
+    """Drop the rows that have a class from `left` and return how many remain."""
     kept = 0
     for a in range(count):
         if group[left[a]] < 0:

@@ -1,4 +1,4 @@
-"""Proposes a policy for a table: roles, types and hierarchies with their reasons. Decides nothing a person must."""
+"""Propose a policy for a table: roles, types and hierarchies with reasons, and questions where a person must decide."""
 
 from stream_anon.insight.propose.columns import Column, columns_of
 from stream_anon.insight.propose.judge import Proposal, judge, subject_of

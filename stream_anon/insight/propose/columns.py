@@ -1,4 +1,4 @@
-"""A column of a sample: how many values, how different, and as what they can be read by the run itself."""
+"""A column of a sample: how many values, how different, and which types the run can read them as."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEARLY_UNIQUE = 0.9
 
 @dataclass(frozen=True)
 class Column:
-    """One column: a value per row, None where there is none. `text` says that all values came as text, as in CSV."""
+    """One column: a value per row, None if missing. `text` means that all values came as text, as in CSV."""
 
     name: str
     values: tuple[Any, ...]
@@ -30,22 +30,22 @@ class Column:
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How often each value occurs, by the text under which a category knows it."""
+        """The number of occurrences of each value, by the text under which a category knows it."""
         return Counter(text_of(value) for value in self.values if value is not None)
 
     @cached_property
     def present(self) -> int:
-        """Rows with a value."""
+        """The number of rows with a value."""
         return self.counts.total()
 
     @property
     def missing(self) -> int:
-        """Rows without one."""
+        """The number of rows without one."""
         return len(self.values) - self.present
 
     @property
     def share(self) -> float:
-        """Different values over values."""
+        """The number of different values per value."""
         return len(self.counts) / max(self.present, 1)
 
     @property
@@ -60,16 +60,16 @@ class Column:
 
     @cached_property
     def nested(self) -> bool:
-        """Whether a value is a list: nothing can generalize it."""
+        """Whether some value is a list or an object, which nothing can generalize."""
         return any(isinstance(value, list | tuple | dict) for value in self.values)
 
     @cached_property
     def odd(self) -> int:
-        """Rows with a word for "missing" in place of a number or a date; the run rejects them."""
+        """The number of rows with a word for "missing" in place of a number or a date; the run rejects them."""
         return sum(count for text, count in self.counts.items() if text.strip().lower() in MISSING_WORDS)
 
     def reads_as(self, type_: str) -> bool:
-        """Whether the run can read every value as this type, words for "missing" aside."""
+        """Tell whether the run can read every value as this type, except words for "missing"."""
         if self.text:
             decoder = Decoder({"x": type_})
             plain = [text for text in self.counts if text.strip().lower() not in MISSING_WORDS]
@@ -79,18 +79,18 @@ class Column:
 
     @cached_property
     def dates(self) -> bool:
-        """Whether every value is a date or an instant in ISO 8601, words for "missing" aside."""
+        """Whether every value is a date or an instant in ISO 8601, except words for "missing"."""
         plain = [text for text in self.counts if text.strip().lower() not in MISSING_WORDS]
         if not plain or any(text.isdigit() or len(text) < 8 for text in plain):
             return False
         return Calendar(["day"]).encode(plain)[1] is None
 
     def numbers(self) -> list[float]:
-        """The different values as numbers; only of a column that reads as such."""
+        """Return the different values as numbers; only for a column that reads as such."""
         return sorted(float(text) for text in self.counts if text.strip().lower() not in MISSING_WORDS)
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]], text: bool) -> list[Column]:
-    """The columns of some rows, in the order in which they first appear."""
+    """Return the columns of some rows, in the order in which they first appear."""
     names = dict.fromkeys(name for row in rows for name in row)
     return [Column(name, tuple(row.get(name) for row in rows), text) for name in names]

@@ -1,4 +1,4 @@
-"""What the name of a column, or the look of its values, says about it; knows words, decides nothing."""
+"""Hints from the name of a column, or the look of its values; knows words, decides nothing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ MISSING_WORDS = frozenset({"?", "na", "n/a", "nan", "null", "none", "-", ".", "m
 
 
 def words_of(name: str) -> frozenset[str]:
-    """The words a name is made of, and the name without its signs.
+    """Return the words a name is made of, and the name without its signs.
 
     >>> sorted(words_of("patient_ID")), sorted(words_of("birthYear"))
     (['id', 'patient', 'patientid'], ['birth', 'birthyear', 'year'])
@@ -69,7 +69,7 @@ def words_of(name: str) -> frozenset[str]:
 
 
 def personal(texts: Iterable[str]) -> str:
-    """What kind of personal address nearly all texts are; empty if none.
+    """Return the kind of personal address that nearly all texts are; empty if none.
 
     >>> personal(["a@b.org", "c@d.net"]), personal(["a", "b"])
     ('e-mail addresses', '')
@@ -82,6 +82,6 @@ def personal(texts: Iterable[str]) -> str:
 
 
 def other_dates(texts: Iterable[str]) -> bool:
-    """Whether nearly all texts are dates in a form other than ISO 8601, which nobody can read with certainty."""
+    """Tell whether nearly all texts are dates in a form other than ISO 8601, which is ambiguous."""
     found = list(texts)
     return bool(found) and sum(_OTHER_DATE.fullmatch(text) is not None for text in found) >= 0.9 * len(found)

@@ -1,5 +1,7 @@
-"""A role for every column, with the reason. Where the evidence leaves a doubt, a person is asked, and what is written
-meanwhile errs on the side of privacy: such a column is generalized or left out, never published as it is.
+"""Choose a role for every column, with the reason.
+
+In doubt a person is asked, and the proposal errs on the side of privacy: the column is generalized or left
+out, never published unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ Role = Literal["identifier", "quasi_identifier", "sensitive", "left out"]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What is proposed for a column, and why. `decide` is the question to a person, empty where the case is plain."""
+    """The proposal for a column, and its reason. `decide` is the question to a person, empty in clear cases."""
 
     column: Column
     role: Role
@@ -46,7 +48,7 @@ class Proposal:
 
 
 def judge(columns: Sequence[Column]) -> list[Proposal]:
-    """A proposal per column, in their order; at least one quasi-identifier if any column can be one."""
+    """Return a proposal per column, in their order; at least one quasi-identifier if any column can be one."""
     found = [_judge(column) for column in columns]
     found = _without_repetition(found)
     found = _not_too_many(found)
@@ -56,14 +58,14 @@ def judge(columns: Sequence[Column]) -> list[Proposal]:
 
 
 def subject_of(proposals: Iterable[Proposal]) -> Column | None:
-    """The identifier that most likely tells people apart: it is never missing, and its name says so."""
+    """Return the identifier that most likely identifies people: it is never missing, and its name says so."""
     able = [p.column for p in proposals if p.role == "identifier" and not p.column.missing and p.column.counts]
     able = [column for column in able if column.words & (A_PERSON | {"id", "uuid", "guid"})]
     return min(able, key=lambda c: (not c.words & A_PERSON, "id" not in c.words), default=None)
 
 
 def _judge(column: Column) -> Proposal:
-    """One column by itself; the first rule that applies decides."""
+    """Judge one column by itself; the first rule that applies decides."""
     texts, words = column.counts, column.words
     if not column.name:
         return Proposal(
@@ -75,7 +77,9 @@ def _judge(column: Column) -> Proposal:
         return Proposal(column, "left out", "lists cannot be generalized", "split it into fields if it is needed")
     if len(texts) <= 1:
         reason = "always the same value" if texts else "always empty"
-        return Proposal(column, "left out", reason, "it tells nothing here; say insensitive if it is to be published")
+        return Proposal(
+            column, "left out", reason, "it says nothing here; make it insensitive if it is to be published"
+        )
     if words & NAMES_A_PERSON:
         return Proposal(column, "identifier", f'its name says so ("{_first(words & NAMES_A_PERSON)}")')
     if kind := personal(texts):
@@ -122,7 +126,7 @@ def _by_values(column: Column, shape: Shape | None) -> Proposal:
         return Proposal(
             column, "quasi_identifier", f'others know such things ("{_first(known)}"); {shape.words}', "", shape
         )
-    question = "could somebody know this of a person? If not, leave it out or say insensitive"
+    question = "could somebody know this of a person? If not, leave it out or make it insensitive"
     if often := column.words & OFTEN_KNOWN_TO_OTHERS:
         reason = f'others may know such things ("{_first(often)}"); {shape.words}'
         return Proposal(column, "quasi_identifier", reason, question, shape)
@@ -130,7 +134,7 @@ def _by_values(column: Column, shape: Shape | None) -> Proposal:
 
 
 def _without_repetition(proposals: list[Proposal]) -> list[Proposal]:
-    """Leave out what says the same as a column before it: two columns, each a function of the other."""
+    """Leave out a column that repeats an earlier one: each is a function of the other."""
     quasi = [i for i, p in enumerate(proposals) if p.role == "quasi_identifier"]
     for i, j in combinations(quasi, 2):
         one, two = proposals[i].column, proposals[j].column
@@ -156,7 +160,7 @@ def _not_too_many(proposals: list[Proposal]) -> list[Proposal]:
 
 
 def _at_least_one(proposals: list[Proposal]) -> list[Proposal]:
-    """A policy needs a quasi-identifier: the first column that was left out, or sensitive, and can be generalized."""
+    """Make the first left-out or sensitive column that can be generalized a quasi-identifier: a policy needs one."""
     for i, p in enumerate(proposals):
         if p.shape is not None and p.role in ("left out", "sensitive") and declarable(p.column.name):
             question = "nothing else could be a quasi_identifier; what do others know of these people?"
@@ -166,7 +170,7 @@ def _at_least_one(proposals: list[Proposal]) -> list[Proposal]:
 
 
 def declarable(name: str) -> bool:
-    """Whether a policy can name the column."""
+    """Tell whether a policy can name the column."""
     parts = name.split(".")
     clean = all(part and part == part.strip() for part in parts)
     return clean and name.isprintable() and not set(name) & set('"`\\$') and not name.startswith("_anon")

@@ -1,4 +1,4 @@
-"""How a column could be generalized: the type and hierarchy that fit what the sample shows, with some room around."""
+"""Choose how to generalize a column: the type and hierarchy that fit the sample, with some room around."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ROOM = 0.1
 """The share of the width that a range is given on each side for what the sample did not show."""
 
 LARGE = 1e14
-"""Beyond it, and closer together than its inverse, numbers are no longer told apart."""
+"""Beyond it, and closer together than its inverse, numbers can no longer be distinguished."""
 
 FAR = 1e6
-"""How many times its width the range of a decimal may be away from 0, so that ten digits tell its cells apart."""
+"""How many times its width the range of a decimal may be away from 0, so that ten digits distinguish its cells."""
 
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*")
 _EPOCHS = {"seconds": (1e8, 4e9), "milliseconds": (1e11, 4e12)}
@@ -36,7 +36,7 @@ _EPOCHS = {"seconds": (1e8, 4e9), "milliseconds": (1e11, 4e12)}
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A type, a hierarchy as it is written in the policy, what it is in words, and the file beside it, if any."""
+    """A type, a hierarchy as written in the policy, its description, and the file beside it, if any."""
 
     type: str
     hierarchy: str
@@ -46,7 +46,7 @@ class Shape:
 
 
 def word(text: str) -> str:
-    """A printable text as YAML writes it, quoted where it could be taken for something else.
+    """Return a printable text as YAML writes it, quoted where it could be mistaken for something else.
 
     >>> word("Never-married"), word("010"), word("a: b"), word("${x}")
     ('Never-married', '"010"', '"a: b"', '"$${x}"')
@@ -57,7 +57,7 @@ def word(text: str) -> str:
 
 
 def shape_of(column: Column) -> Shape | None:
-    """The way to generalize a column, None if there is none that makes sense."""
+    """Return the way to generalize a column, None if there is none that makes sense."""
     if column.dates:
         return _calendar(column)
     if code := _code(column):
@@ -83,7 +83,7 @@ def _epoch(column: Column) -> Shape | None:
 
 
 def _code(column: Column) -> Shape | None:
-    """Codes of one length: by their name, or because a number would have lost a leading zero."""
+    """Recognize codes of one length: by their name, or because a number would have lost a leading zero."""
     lengths = {len(text) for text in column.counts}
     if len(lengths) != 1 or not 3 <= min(lengths) <= 12 or len(column.counts) <= FEW:
         return None
@@ -98,7 +98,7 @@ def _code(column: Column) -> Shape | None:
 
 
 def _interval(column: Column) -> Shape | None:
-    """A range with room on both sides, and two grids; None for numbers too large, or too close, to be written out."""
+    """Propose a range with room on both sides and two grids; None if the numbers are too large or too close."""
     numbers = column.numbers()
     whole = column.reads_as("integer")
     low, high = numbers[0], numbers[-1]
@@ -129,7 +129,7 @@ def _span(kind: str, low: float, high: float) -> str:
 
 
 def _round(width: float, whole: bool) -> float:
-    """The next of 1, 2, 5, 10, ... that is not below `width`; a whole one if asked.
+    """Return the next of 1, 2, 5, 10, ... that is not below `width`; a whole one if asked.
 
     >>> _round(4.6, True), _round(0.3, True), _round(0.3, False)
     (5.0, 1.0, 0.5)
@@ -153,16 +153,16 @@ def _categories(column: Column) -> Shape | None:
         return None
     rare = [value for value in values if column.counts[value] < RARE * column.present]
     if len(values) <= FEW or len(rare) < 2 or len(rare) == len(values) or not all(map(_fits_a_table, values)):
-        return Shape("category", f"{{kind: flat, values: [{', '.join(map(word, values))}]}}", _told(values))
+        return Shape("category", f"{{kind: flat, values: [{', '.join(map(word, values))}]}}", _in_words(values))
     file = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', column.name).strip('.-') or 'column'}.csv"
     table = tuple((value, "rare" if value in set(rare) else value, "*") for value in values)
-    return Shape("category", f"{{kind: csv, path: {word(f'hierarchies/{file}')}}}", _told(values), file, table)
+    return Shape("category", f"{{kind: csv, path: {word(f'hierarchies/{file}')}}}", _in_words(values), file, table)
 
 
 def _fits_a_table(value: str) -> bool:
-    """Whether a line of a CSV file can hold the value as it is, and no other node has its name."""
+    """Tell whether a line of a CSV file can hold the value as it is, and no other node has its name."""
     return value == value.strip() and value.isprintable() and not set(value) & set(';"#') and value not in ("rare", "*")
 
 
-def _told(values: Sequence[str]) -> str:
+def _in_words(values: Sequence[str]) -> str:
     return f"{len(values)} different value{'s' if len(values) != 1 else ''}"

@@ -1,4 +1,4 @@
-"""The proposal as a policy file: a reason above every line, and DECIDE where a person has to look."""
+"""Write the proposal as a policy file: a reason above every line, and DECIDE where a person has to look."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _HEAD = """\
 #   identifier        names a person; never published
 #   quasi_identifier  known to others, so a way to find a person; generalized until its group looks alike
 #   sensitive         must not become known of a person; published as it is, in a group where it could be anyone's
-#   insensitive       tells nothing of a person; published as it is
+#   insensitive       says nothing about a person; published as it is
 # and a column that is not listed is dropped.
 """
 
 
 def policy_text(proposals: Sequence[Proposal], name: str, source: str, rows: str) -> str:
-    """The whole file."""
+    """Return the text of the policy file."""
     return "\n".join([_HEAD.format(source=source, rows=rows), *_lines(proposals, name)]) + "\n"
 
 
 def policy_name(stem: str) -> str:
-    """A name for the policy from that of a file.
+    """Return a name for the policy from that of a file.
 
     >>> policy_name("my table (2).final"), policy_name("...")
     ('my-table-2-.final', 'policy')
@@ -60,7 +60,7 @@ def _lines(proposals: Sequence[Proposal], name: str) -> Iterator[str]:
 def _subject(proposals: Sequence[Proposal]) -> Iterator[str]:
     subject = subject_of(proposals)
     if subject is None:
-        yield "# DECIDE: no column tells people apart for sure, so k counts records. If one person can have several,"
+        yield "# DECIDE: no column surely identifies people, so k counts records. If one person can have several,"
         yield "# name the identifier of the person here, or the promise does not hold for them:"
         yield "# subject: ..."
         return

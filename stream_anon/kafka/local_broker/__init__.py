@@ -1,1 +1,1 @@
-"""A real Apache Kafka on this machine, brought by pip alone."""
+"""A real Apache Kafka on this machine, installed by pip alone."""

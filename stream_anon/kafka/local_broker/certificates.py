@@ -1,4 +1,4 @@
-"""A self-signed certificate for a broker on this machine; it is made for trials and refuses to be anything more."""
+"""A self-signed certificate for a broker on this machine, for trials only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stream_anon.errors import StreamAnonError
 
 
 def self_signed_store(host: str, password: str) -> tuple[bytes, bytes]:
-    """A PKCS12 key store for `host`, and its certificate as PEM for clients to trust."""
+    """Return a PKCS12 key store for `host`, and its certificate as PEM for clients to trust."""
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization

@@ -30,7 +30,7 @@ __all__ = ["NEVER", "OLD", "YOUNG", "Columns", "Counted", "Due", "JoinRule", "Ke
 
 
 class Kernels:
-    """The hot loops over one set of prices; `compiled=False` takes the numpy versions."""
+    """The hot loops over one set of prices; `compiled=False` selects the numpy versions."""
 
     def __init__(self, prices: Prices, hierarchies: list[Hierarchy], compiled: bool = COMPILED) -> None:
         self.prices = prices
@@ -39,27 +39,27 @@ class Kernels:
         self._log2 = np.zeros(1)
 
     def union_prices(self, qi: Ints, slots: Ints, low: Ints, high: Ints) -> Floats:
-        """The price of the box widened to hold each row."""
+        """Return the price of the box widened to hold each row."""
         if self._compiled:
             return union_prices_compiled(self.prices, qi, slots, low, high)
         rows = qi[slots]
         return self.box_prices(np.minimum(rows, low), np.maximum(rows, high))
 
     def widened_prices(self, qi: Ints, slot: int, low: Ints, high: Ints) -> Floats:
-        """The price of each box widened to hold one row."""
+        """Return the price of each box widened to hold one row."""
         if self._compiled:
             return widened_prices_compiled(self.prices, qi, slot, low, high)
         return self.box_prices(np.minimum(low, qi[slot]), np.maximum(high, qi[slot]))
 
     def box_prices(self, low: Ints, high: Ints) -> Floats:
-        """The price of each box."""
+        """Return the price of each box."""
         total = np.zeros(len(low))
         for q, hierarchy in enumerate(self._hierarchies):
             total += self.prices.weight[q] * hierarchy.loss(low[:, q], high[:, q])
         return total
 
     def box_price(self, low: Ints, high: Ints) -> float:
-        """The price of one box."""
+        """Return the price of one box."""
         if self._compiled:
             return box_price_compiled(self.prices, low, high)
         return float(self.box_prices(low[None], high[None])[0])
@@ -78,7 +78,7 @@ class Kernels:
         return self._grow(columns, seed, candidates, bonus, need, limit, log2)
 
     def grow_dense(self, columns: Columns, seed: int, candidates: Ints, need: Counted) -> tuple[Ints, float]:
-        """Like `grow` for large groups: first whatever lies in the box, then the way is opened to the densest part.
+        """Grow a large group: take first whatever lies in the box, then widen it towards the densest part.
 
         Of the `TRIES` rows of least CAILDistance the one is taken for which the distance over the square root of the
         rows that would then lie inside is least; no more of them count than are needed.
@@ -187,9 +187,9 @@ class Kernels:
         """
         if self._compiled:
             alone = memory._replace(losses=np.zeros(1), released=0)
-            taste, log2 = JoinRule(limit, 0.0, 0.0), self._logarithms(len(queue) + 1)
+            rule, log2 = JoinRule(limit, 0.0, 0.0), self._logarithms(len(queue) + 1)
             taken, members, _, _ = rounds_compiled(
-                self.prices, columns, queue, first, -1, NEVER, alone, hardness, need, taste, True, log2
+                self.prices, columns, queue, first, -1, NEVER, alone, hardness, need, rule, True, log2
             )
             return taken, members
         sample, seen = memory.sample, memory.seen
@@ -218,11 +218,11 @@ class Kernels:
         memory: Memory,
         hardness: Floats,
         need: Counted,
-        taste: JoinRule,
+        rule: JoinRule,
     ) -> tuple[int, Ints, Ints, int] | None:
-        """Whole rounds at once, if compiled: `arrive`, and the completion of every row that is due or becomes so.
+        """Run whole rounds at once, if compiled: `arrive`, and the completion of every row that is or becomes due.
 
-        `latest` is the number of the arrival before. Ends early at a due row that finds no company. How many arrived;
+        `latest` is the number of the arrival before. Ends early at a due row without a group. Returns how many arrived;
         the rows of all groups, one group after the other; their sizes, negative for those completed at a deadline; how
         many groups were ever released.
         """
@@ -230,11 +230,11 @@ class Kernels:
             return None
         log2 = self._logarithms(len(queue) + 1)
         return rounds_compiled(
-            self.prices, columns, queue, first, latest, due, memory, hardness, need, taste, False, log2
+            self.prices, columns, queue, first, latest, due, memory, hardness, need, rule, False, log2
         )
 
     def _pair_prices(self, rows: Ints, point: Ints) -> Floats:
-        """The price of each row with one other, summed over the columns from the most to the least telling."""
+        """Return the price of each row with one other, summed over the columns from the most to the least telling."""
         total = np.zeros(len(rows))
         for q in np.argsort(-self.prices.weight * self.prices.least, kind="stable"):
             low, high = np.minimum(rows[:, q], point[q]), np.maximum(rows[:, q], point[q])
@@ -249,7 +249,7 @@ class Kernels:
         return int(np.sort(steps)[:wanted].sum()) / (wanted * STEPS)
 
     def _logarithms(self, size: int) -> Floats:
-        """Binary logarithms of 0 .. size, the first one as 0; one table for both versions."""
+        """Return binary logarithms of 0 .. size, the first one as 0; one table for both versions."""
         if len(self._log2) <= size:
             self._log2 = np.log2(np.maximum(np.arange(2 * size), 1))
         return self._log2

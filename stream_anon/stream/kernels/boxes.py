@@ -1,4 +1,4 @@
-"""Prices of boxes widened by rows, compiled."""
+"""Compiled prices of boxes widened by rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Columns(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What a kernel can check by itself: k different people, and per sensitive column so many different values."""
+    """The requirements a kernel can check: k different people, and per sensitive column so many different values."""
 
     k: int
     values: Ints
@@ -45,7 +45,7 @@ class Counted(NamedTuple):
 
 @inner
 def union(facts: Ints, values: Floats, weight: Floats, qi: Ints, slot: int, low: Ints, high: Ints) -> float:
-    """The price of a box widened to hold a row."""
+    """Return the price of a box widened to hold a row."""
     total = 0.0
     for q in range(len(weight)):
         at = qi[slot, q]
@@ -55,7 +55,7 @@ def union(facts: Ints, values: Floats, weight: Floats, qi: Ints, slot: int, low:
 
 @inner
 def gather(qi: Ints, slots: Ints, count: int, codes: Ints) -> None:
-    """Lay the columns of some rows side by side: what is read many times is best read in a row."""
+    """Copy the columns of some rows into consecutive memory, as they are read many times."""
     for q in range(qi.shape[1]):
         for i in range(count):
             codes[q, i] = qi[slots[i], q]
@@ -65,7 +65,7 @@ def gather(qi: Ints, slots: Ints, count: int, codes: Ints) -> None:
 def widen_column(
     facts: Ints, values: Floats, weight: Floats, q: int, a: int, b: int, codes: Ints, count: int, costs: Floats
 ) -> None:
-    """What the stretch `[a, b]` of column q costs once it holds each of the codes: short loops without branches."""
+    """Compute the cost of the range `[a, b]` of column q once it holds each of the codes: short loops, no branches."""
     kind, start, share = facts[q, KIND], facts[q, START], weight[q]
     if kind == TABLE:
         size = facts[q, SIZE]
@@ -90,7 +90,7 @@ def widen_column(
 def climb_ladder(
     facts: Ints, values: Floats, share: float, q: int, a: int, b: int, codes: Ints, count: int, costs: Floats
 ) -> None:
-    """`widen_column` for units that nest, from the widest down to the first that holds the stretch by itself.
+    """Do the same as `widen_column` for units that nest, from the widest down to the first that holds the range.
 
     Whether a code lies in the same unit is two comparisons, where to ask for each price would be several divisions.
     """
@@ -121,7 +121,7 @@ def climb_ladder(
 
 @inner
 def add_columns(costs: Floats, count: int, total: Floats) -> None:
-    """What all columns cost together, added in their order."""
+    """Sum the costs of all columns, in their order."""
     for i in range(count):
         total[i] = 0.0
     for q in range(len(costs)):
@@ -130,7 +130,7 @@ def add_columns(costs: Floats, count: int, total: Floats) -> None:
 
 @inner
 def add(costs: Floats, count: int, total: Floats) -> None:
-    """Add what one column costs."""
+    """Add the costs of one column to the totals."""
     for i in range(count):
         total[i] += costs[i]
 
@@ -147,7 +147,7 @@ def unions(
     costs: Floats,
     total: Floats,
 ) -> None:
-    """The price of a box widened to hold each of many rows."""
+    """Compute the price of a box widened to hold each of many rows."""
     for q in range(len(weight)):
         widen_column(facts, values, weight, q, low[q], high[q], codes[q], count, costs[q])
     add_columns(costs, count, total)
@@ -155,7 +155,7 @@ def unions(
 
 @compiled
 def union_prices_compiled(prices: Prices, qi: Ints, slots: Ints, low: Ints, high: Ints) -> Floats:
-    """See `Kernels.union_prices`."""
+    """Implement `Kernels.union_prices` with numba."""
     facts, values, weight, _ = prices
     codes, costs = np.empty((qi.shape[1], len(slots)), dtype=np.int64), np.empty((qi.shape[1], len(slots)))
     total = np.empty(len(slots))
@@ -166,7 +166,7 @@ def union_prices_compiled(prices: Prices, qi: Ints, slots: Ints, low: Ints, high
 
 @compiled
 def widened_prices_compiled(prices: Prices, qi: Ints, slot: int, low: Ints, high: Ints) -> Floats:
-    """See `Kernels.widened_prices`."""
+    """Implement `Kernels.widened_prices` with numba."""
     facts, values, weight, _ = prices
     result = np.empty(len(low))
     for c in range(len(low)):
@@ -176,7 +176,7 @@ def widened_prices_compiled(prices: Prices, qi: Ints, slot: int, low: Ints, high
 
 @compiled
 def box_price_compiled(prices: Prices, low: Ints, high: Ints) -> float:
-    """See `Kernels.box_price`."""
+    """Implement `Kernels.box_price` with numba."""
     facts, values, weight, _ = prices
     total = 0.0
     for q in range(len(weight)):

@@ -1,4 +1,4 @@
-"""Growing a cluster row by row, compiled."""
+"""Compiled growth of a cluster, row by row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Flags = npt.NDArray[np.bool_]
 
 @inner
 def is_in(subject: Ints, members: Ints, count: int, person: int) -> bool:
-    """Whether one of the first `count` members is about the person."""
+    """Tell whether one of the first `count` members is about the person."""
     for i in range(count):  # noqa: SIM110 - `any` with a generator does not compile
         if subject[members[i]] == person:
             return True
@@ -25,7 +25,7 @@ def is_in(subject: Ints, members: Ints, count: int, person: int) -> bool:
 
 @inner
 def is_new(sensitive: Ints, s: int, members: Ints, count: int, slot: int) -> bool:
-    """Whether none of the first `count` members has the row's value in column s."""
+    """Tell whether none of the first `count` members has the row's value in column s."""
     for i in range(count):  # noqa: SIM110
         if sensitive[members[i], s] == sensitive[slot, s]:
             return False
@@ -50,7 +50,7 @@ def count_new(sensitive: Ints, members: Ints, count: int, slot: int, distinct: I
 
 @inner
 def brings_one(sensitive: Ints, members: Ints, count: int, slot: int, wanted: Ints, distinct: Ints, seats: int) -> bool:
-    """Whether a row has a new value in a column where as many are lacking as seats are left."""
+    """Tell whether a row has a new value in a column where as many are lacking as seats are left."""
     for s in range(len(distinct)):
         lacking = wanted[s] - distinct[s]
         if lacking > 0 and lacking >= seats and is_new(sensitive, s, members, count, slot):
@@ -59,7 +59,7 @@ def brings_one(sensitive: Ints, members: Ints, count: int, slot: int, wanted: In
 
 
 class Scratch(NamedTuple):
-    """Room for growing clusters among so many candidates, to be used again for the next one."""
+    """Reusable work arrays for growing clusters among a number of candidates."""
 
     codes: Ints
     costs: Floats
@@ -73,7 +73,7 @@ class Scratch(NamedTuple):
 
 @compiled
 def scratch(columns: int, sensitive: int, most: int) -> Scratch:
-    """Room for clusters of up to `most` rows."""
+    """Allocate work arrays for clusters of up to `most` rows."""
     return Scratch(
         np.empty((columns, most), dtype=np.int64),
         np.empty((columns, most)),
@@ -99,7 +99,7 @@ def open_up(
     costs: Floats,
     total: Floats,
 ) -> None:
-    """Widen a box in place to hold the candidate chosen, and what it would cost with each: only where it is wider."""
+    """Widen a box in place to hold the chosen candidate, and update its cost with each other where it is wider."""
     wider = False
     for q in range(len(low)):
         at = codes[q, chosen]
@@ -113,7 +113,7 @@ def open_up(
 
 @inner
 def rate(total: Floats, bonus: Floats, left: int, loss: float, scale: float, score: Floats) -> None:
-    """CAILDistance minus bonus of every candidate."""
+    """Compute CAILDistance minus bonus of every candidate."""
     for i in range(left):
         score[i] = total[i] + (total[i] - loss) * scale - bonus[i]
 
@@ -131,7 +131,7 @@ def grow_here(
     log2: Floats,
     room: Scratch,
 ) -> tuple[int, float]:
-    """Grow a cluster into `room.members`: how many they are, 0 if it cannot be done, and the box's price.
+    """Grow a cluster into `room.members`; return how many they are, 0 if it cannot be done, and the box's price.
 
     Of the candidates the first `left` count; a bonus of minus infinity shuts one out, and is set for those that are in.
     What a candidate costs can only rise while the box widens: it is asked for again only where what it cost before
@@ -194,7 +194,7 @@ def grow_here(
 
 @inner
 def within(total: Floats, bonus: Floats, left: int, limit: float) -> int:
-    """How many candidates are not shut out and cost at most `limit`."""
+    """Count the candidates that are not excluded and cost at most `limit`."""
     count = 0
     for i in range(left):
         count += total[i] <= limit and bonus[i] > -np.inf
@@ -212,7 +212,7 @@ def grow_compiled(
     limit: float,
     log2: Floats,
 ) -> tuple[Ints, float]:
-    """See `Kernels.grow`."""
+    """Implement `Kernels.grow` with numba."""
     room = scratch(columns.qi.shape[1], len(need.values), len(seed) + len(candidates))
     count, loss = grow_here(prices, columns, seed, candidates, len(candidates), bonus.copy(), need, limit, log2, room)
     return room.members[:count], loss
@@ -227,7 +227,7 @@ def close(subject: Ints, candidates: Ints, person: int, shut: Flags) -> None:
 
 @inner
 def inside(qi: Ints, slot: int, low: Ints, high: Ints, other: int) -> bool:
-    """Whether a row lies in a box once another row has widened it."""
+    """Tell whether a row lies in a box once another row has widened it."""
     for q in range(len(low)):
         at, to = qi[slot, q], qi[other, q]
         if at < min(low[q], to) or at > max(high[q], to):
@@ -239,7 +239,7 @@ def inside(qi: Ints, slot: int, low: Ints, high: Ints, other: int) -> bool:
 def grow_dense_compiled(
     prices: Prices, columns: Columns, seed: int, candidates: Ints, need: Counted, tries: int, log2: Floats
 ) -> tuple[Ints, float]:
-    """See `Kernels.grow_dense`."""
+    """Implement `Kernels.grow_dense` with numba."""
     facts, values, weight, _ = prices
     qi, subject, sensitive, _, _ = columns
     k, wanted = need

@@ -1,4 +1,4 @@
-"""How hard a row is to place, measured against the last arrivals, compiled."""
+"""Compiled measure of how hard a row is to place, against the last arrivals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def hardness_of(
     total: Floats,
     steps: Ints,
 ) -> float:
-    """See `Kernels.arrive`. Prices are counted in whole steps, so that the nearest are found without sorting."""
+    """Compute the hardness for `Kernels.arrive`, in whole steps, so that the nearest are found without sorting."""
     for i in range(known):
         total[i] = 0.0
     for q in order:

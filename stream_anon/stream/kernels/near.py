@@ -1,4 +1,4 @@
-"""Which rows are near enough to a newcomer to be worth growing a cluster of, compiled."""
+"""Compiled search for the rows near enough to a new row to grow a cluster of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK = 16
 
 @inner
 def widest(facts: Ints, values: Floats, share: float, q: int, limit: float) -> int:
-    """The unit of a ladder in one of which rows within the limit must lie; 0 if they may be anywhere."""
+    """Return the unit of a ladder that rows within the limit must share; 0 if they may be anywhere."""
     start, depth = facts[q, START], facts[q, DEPTH]
     if values[start] != 0.0 or share <= limit:
         return 0
@@ -26,7 +26,7 @@ def widest(facts: Ints, values: Floats, share: float, q: int, limit: float) -> i
 def alike(
     facts: Ints, values: Floats, weight: Floats, least: Floats, order: Ints, limit: float, units: Ints, sizes: Ints
 ) -> int:
-    """How rows within the limit must be alike, because one column alone would cost more: within one unit of each.
+    """Compute how rows within the limit must be alike, because one column alone would exceed it.
 
     Units are 0 where nothing is known; `sizes` are the numbers of units, together no more than fit into one number. In
     so many columns, the first of `order`, they must be equal, which costs nothing there.
@@ -50,7 +50,7 @@ def alike(
 
 @inner
 def key_of(units: Ints, sizes: Ints, qi: Ints, slot: int) -> int:
-    """One number for the units a row lies in."""
+    """Return one number for the units a row lies in."""
     key = 0
     for q in range(len(units)):
         if units[q]:
@@ -77,7 +77,7 @@ def near_rows(
     costs: Floats,
     total: Floats,
 ) -> int:
-    """Which of the first rows that wait cost at most `limit` together with one row; how many, in their order.
+    """Find the waiting rows that cost at most `limit` together with one row, in their order; return how many.
 
     First those with its key, then column by column, dropping rows as soon as they exceed the limit.
     """
@@ -104,7 +104,7 @@ def near_rows(
 
 @inner
 def keep(costs: Floats, length: int, limit: float, near: Ints, total: Floats) -> int:
-    """Add what one column costs, and keep the rows that stay within the limit."""
+    """Add the costs of one column, and keep the rows that stay within the limit."""
     kept = 0
     for i in range(length):
         cost = total[i] + costs[i]
@@ -116,6 +116,6 @@ def keep(costs: Floats, length: int, limit: float, near: Ints, total: Floats) ->
 
 @inner
 def rekey(units: Ints, sizes: Ints, qi: Ints, waiting: Ints, length: int, keys: Ints) -> None:
-    """The keys of all rows that wait."""
+    """Compute the keys of all waiting rows."""
     for i in range(length):
         keys[i] = key_of(units, sizes, qi, waiting[i])

@@ -1,4 +1,4 @@
-"""Rows arriving one after the other, compiled: newcomers open clusters, due rows are completed."""
+"""Compiled rounds of arrivals: new rows open clusters, due rows are completed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ YOUNG, OLD = 0.75, 1.25
 
 
 class JoinRule(NamedTuple):
-    """What makes a cluster good enough, and company welcome: see `Cail`. A negative threshold adapts."""
+    """The rule for forming clusters and preferring candidates: see `Cail`. A negative threshold adapts."""
 
     threshold: float
     patience: float
@@ -26,7 +26,7 @@ class JoinRule(NamedTuple):
 
 
 class Due(NamedTuple):
-    """When a row is due: after so many arrivals; or, if it has seen `enough` of them, so many seconds before `now`."""
+    """The rule for when a row is due: after so many arrivals or, once it saw `enough`, so many seconds before `now`."""
 
     arrivals: int
     enough: int
@@ -35,7 +35,7 @@ class Due(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What is known of the past: a ring of the last of `seen` arrivals, and of the losses of `released` groups."""
+    """The recent past: a ring of the last of `seen` arrivals, and of the losses of `released` groups."""
 
     sample: Ints
     seen: int
@@ -45,7 +45,7 @@ class Memory(NamedTuple):
 
 @inner
 def limit_of(threshold: float, patience: float, losses: Floats, released: int) -> float:
-    """Within what distance clusters form: see `Cail`. Losses are added in the order of their ring."""
+    """Return within what distance clusters form: see `Cail`. Losses are added in the order of their ring."""
     if threshold >= 0.0 or released == 0:
         return threshold
     known = min(released, len(losses))
@@ -57,7 +57,7 @@ def limit_of(threshold: float, patience: float, losses: Floats, released: int) -
 
 @inner
 def is_due(columns: Columns, slot: int, latest: int, due: Due) -> bool:
-    """Whether a row is to be completed, given the number of the latest arrival."""
+    """Tell whether a row is to be completed, given the number of the latest arrival."""
     since = latest - columns.serial[slot]
     return bool(since >= due.arrivals or (since >= due.enough and columns.arrived[slot] + due.seconds <= due.now))
 
@@ -66,7 +66,7 @@ def is_due(columns: Columns, slot: int, latest: int, due: Due) -> bool:
 def welcome(
     columns: Columns, waiting: Ints, length: int, latest: int, hardness: Floats, opportunity: float, bonus: Floats
 ) -> None:
-    """What speaks for each row that waits behind the first as its company: see `Cail`."""
+    """Compute the bonus of each waiting row behind the first as its candidate: see `Cail`."""
     serial = columns.serial
     span = max(latest - serial[waiting[0]], 1)
     for i in range(1, length):
@@ -76,7 +76,7 @@ def welcome(
 
 @inner
 def drop(waiting: Ints, keys: Ints, length: int, gone: Ints, count: int, leaving: Flags) -> int:
-    """Take the first `count` slots of `gone` out of those that wait, keeping their order; the new length."""
+    """Remove the first `count` slots of `gone` from the waiting ones, keeping their order; return the new length."""
     for i in range(count):
         leaving[gone[i]] = True
     kept = 0
@@ -100,11 +100,11 @@ def rounds_compiled(
     memory: Memory,
     hardness: Floats,
     need: Counted,
-    taste: JoinRule,
+    rule: JoinRule,
     one: bool,
     log2: Floats,
 ) -> tuple[int, Ints, Ints, int]:
-    """See `Kernels.rush`; with `one` it ends at the first cluster that is ready."""
+    """Implement `Kernels.arrive_batch` with numba; with `one` it ends at the first cluster that is ready."""
     facts, values, weight, least = prices
     sample, seen, losses, released = memory
     qi, serial = columns.qi, columns.serial
@@ -125,7 +125,7 @@ def rounds_compiled(
     n = first
     while True:
         if length and is_due(columns, waiting[0], latest, due):
-            welcome(columns, waiting, length, latest, hardness, taste.opportunity, bonus)
+            welcome(columns, waiting, length, latest, hardness, rule.opportunity, bonus)
             count, loss = grow_here(
                 prices, columns, waiting[:1].copy(), waiting[1:length], length - 1, bonus, need, np.inf, log2, room
             )
@@ -136,7 +136,7 @@ def rounds_compiled(
             break
         else:
             if limit_after != released:
-                limit_after, limit = released, limit_of(taste.threshold, taste.patience, losses, released)
+                limit_after, limit = released, limit_of(rule.threshold, rule.patience, losses, released)
                 before[:] = units
                 same = alike(facts, values, weight, least, order, limit, units, sizes_of)
                 if (units != before).any():

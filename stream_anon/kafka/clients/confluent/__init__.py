@@ -1,1 +1,1 @@
-"""The transport over confluent-kafka."""
+"""The transport and its helpers over confluent-kafka."""

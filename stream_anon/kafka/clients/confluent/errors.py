@@ -1,4 +1,4 @@
-"""The errors of confluent-kafka as the transport's; their text is dropped, as it may quote a record."""
+"""Translate errors of confluent-kafka to the transport's; their text is dropped, as it may quote a record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORBIDDEN = {
 
 
 class translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a verb
-    """Raises the transport's error in place of the client's."""
+    """A context that raises the transport's error in place of the client's."""
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, KafkaException):
@@ -33,7 +33,7 @@ class translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads
 
 
 def translate(error: KafkaError) -> TransportError:
-    """What the worker may do about it: abort and go on, end, or tell."""
+    """Return the transport's error: one to abort and go on, one to end the worker, or one to report."""
     name, code = error.name(), error.code()
     if code == KafkaError.INVALID_COMMIT_OFFSET_SIZE:
         return FencedError(LEDGER_TOO_LARGE)
@@ -45,5 +45,5 @@ def translate(error: KafkaError) -> TransportError:
 
 
 def passing(error: KafkaError) -> bool:
-    """Whether it is only that no broker answers for the moment."""
+    """Tell whether the error only means that no broker answers at the moment."""
     return error.code() in _PASSING

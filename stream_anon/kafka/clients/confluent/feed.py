@@ -1,4 +1,4 @@
-"""Records into a topic through confluent-kafka."""
+"""Send records to a topic through confluent-kafka."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATIENCE = 20.0  # seconds for the first answer of a broker
 
 
 class ConfluentFeed:
-    """A producer of one topic."""
+    """A plain producer of one topic, for trials."""
 
     def __init__(self, bootstrap: str, topic: str, options: Mapping[str, Any]) -> None:
         self.taken = 0
@@ -33,7 +33,7 @@ class ConfluentFeed:
         self._turn = cycle(sorted(found.partitions))
 
     def send(self, values: Iterable[bytes]) -> None:
-        """Hand records over; returns before they are taken."""
+        """Queue records for sending and return before the broker has taken them."""
         try:
             for value in values:
                 self._hand_over(value, next(self._turn))
@@ -56,7 +56,7 @@ class ConfluentFeed:
         self._check()
 
     def close(self) -> None:
-        """Send what is left, for a moment, and leave."""
+        """Send what is left, for a short time, and close the producer."""
         self._producer.flush(2)
         self._producer.purge()
 

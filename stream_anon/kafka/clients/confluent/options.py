@@ -1,4 +1,4 @@
-"""Client options by their Kafka names: spelled for confluent-kafka, which tells an option it does not know."""
+"""Client options by their Kafka names, spelled for confluent-kafka, which reports an option it does not know."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Client = TypeVar("_Client")
 
 
 def client_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options; a client leaves aside those of another role.
+    """Return the options as this client spells them; each of its parts ignores those of another role.
 
     >>> client_options({"fetch.max.wait.ms": 100})
     {'fetch.wait.max.ms': 100}

@@ -1,4 +1,4 @@
-"""The doctor's questions through confluent-kafka."""
+"""The doctor's questions to a broker, asked through confluent-kafka."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from stream_anon.kafka.transport import NotAllowedError, TopicFacts
 _PATIENCE = 10.0
 
 
-class ConfluentExamined:
-    """One broker as this client sees it."""
+class ConfluentProbe:
+    """A probe of one broker through confluent-kafka."""
 
     def __init__(self, bootstrap: str, group: str, options: Mapping[str, Any]) -> None:
         self._group = group
@@ -26,18 +26,18 @@ class ConfluentExamined:
         self._topics = ConfluentTopics(self._options, group, "")
 
     def cluster(self) -> tuple[int, str]:
-        """Nodes and id."""
+        """Return the number of nodes and the cluster id."""
         with translated():
             found = self._topics.admin.describe_cluster(request_timeout=_PATIENCE).result()
             return len(found.nodes), str(found.cluster_id)
 
     def facts(self, topic: str) -> TopicFacts:
-        """The facts of a topic."""
+        """Return the facts of a topic."""
         with translated():
             return self._topics.facts(topic)
 
     def allowed(self, topic: str) -> Collection[str]:
-        """Told by the broker with the topic."""
+        """Return the allowed operations, which the broker sends with the topic."""
         with translated():
             asked = self._topics.admin.describe_topics(
                 TopicCollection([topic]), include_authorized_operations=True, request_timeout=_PATIENCE
@@ -45,7 +45,7 @@ class ConfluentExamined:
             return [operation.name for operation in asked[topic].result().authorized_operations or []]
 
     def group_state(self) -> str | None:
-        """A group nobody knows is dead, or not found, depending on the broker."""
+        """Return the group's state; brokers report an unknown group as dead or as not found."""
         with translated():
             try:
                 asked = self._topics.admin.describe_consumer_groups(
@@ -65,7 +65,7 @@ class ConfluentExamined:
         return None if state == "Dead" else state
 
     def transact(self, transactional_id: str) -> None:
-        """Begin and abort."""
+        """Begin and abort a transaction."""
         with translated():
             producer = make(Producer, {**self._options, "transactional.id": transactional_id})
             try:
@@ -78,7 +78,7 @@ class ConfluentExamined:
                 raise NotAllowedError(f"transactional id {transactional_id}", "WRITE") from None
 
     def metadata_limit(self) -> int | None:
-        """From the first node."""
+        """Return the limit from the configuration of the first node."""
         try:
             node = self._topics.admin.describe_cluster(request_timeout=_PATIENCE).result().nodes[0]
             key = ConfigResource(ConfigResource.Type.BROKER, str(node.id))
@@ -88,7 +88,7 @@ class ConfluentExamined:
             return None
 
     def newest(self, topic: str) -> float:
-        """Of the last few records of each partition."""
+        """Return the latest time among the last few records of each partition."""
         newest, reader = 0.0, self._topics.consumer
         with translated():
             for partition, (first, end) in self._topics.bounds(topic).items():
@@ -99,11 +99,11 @@ class ConfluentExamined:
         return newest
 
     def held_back(self, topic: str) -> dict[int, int]:
-        """By the ends that the two kinds of reader see."""
+        """Compare the ends that committed and uncommitted readers see."""
         with translated():
             return self._topics.held_back(topic)
 
     def close(self) -> None:
-        """Close what was made."""
+        """Close all connections that were opened."""
         with translated():
             self._topics.close()

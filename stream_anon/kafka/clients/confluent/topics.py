@@ -1,4 +1,4 @@
-"""What confluent-kafka tells about topics, and single records by offset; it joins no group and commits nothing."""
+"""Facts about topics, and single records by offset, through confluent-kafka; joins no group and commits nothing."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 
 from stream_anon.kafka.clients.confluent.options import client_options, make
 from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
-from stream_anon.kafka.offset_ranges import stretches
+from stream_anon.kafka.offset_ranges import offset_ranges
 from stream_anon.kafka.transport import GroupInUseError, NotAllowedError, Ref, TopicFacts, TransportError
 
-_PATIENCE = 20.0  # seconds to wait for one answer, or for one stretch of records
+_PATIENCE = 20.0  # seconds to wait for one answer, or for one range of records
 _KEPT = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 
 
 class ConfluentTopics:
-    """An admin client and a plain consumer, both made when first needed."""
+    """An admin client and a plain consumer, both created when first needed."""
 
     def __init__(self, options: Mapping[str, Any], group: str, topic: str) -> None:
         self._options, self._group, self._topic = options, group, topic
@@ -38,14 +38,14 @@ class ConfluentTopics:
 
     @property
     def admin(self) -> AdminClient:
-        """The admin client."""
+        """The admin client, created when first needed."""
         if self._admin is None:
             self._admin = make(AdminClient, {k: v for k, v in self._options.items() if k != "group.instance.id"})
         return self._admin
 
     @property
     def consumer(self) -> Consumer:
-        """A consumer that is assigned by hand. The client wants a group's name; without subscribing it joins none."""
+        """The manually assigned consumer; the client requires a group name, but joins none without subscribing."""
         if self._consumer is None:
             own = {"group.id": self._group, "isolation.level": "read_committed", "enable.auto.commit": False}
             own |= {"auto.offset.reset": "error", "enable.partition.eof": True}
@@ -54,10 +54,10 @@ class ConfluentTopics:
         return self._consumer
 
     def facts(self, topic: str) -> TopicFacts:
-        """Asked of the broker each time: a topic may have been made anew."""
+        """Return the facts of a topic, asked of the broker each time: it may have been recreated."""
         found = self._describe(topic)
         key = ConfigResource(ConfigResource.Type.TOPIC, topic)
-        with _told(topic, "DESCRIBE_CONFIGS"):
+        with _permission_named(topic, "DESCRIBE_CONFIGS"):
             configs = self.admin.describe_configs([key], request_timeout=_PATIENCE)[key].result()
         cluster = self.admin.describe_cluster(request_timeout=_PATIENCE).result()
         high, low = found.topic_id.get_most_significant_bits(), found.topic_id.get_least_significant_bits()
@@ -71,7 +71,7 @@ class ConfluentTopics:
 
     def _describe(self, topic: str) -> Any:
         try:
-            with _told(topic, "DESCRIBE"):
+            with _permission_named(topic, "DESCRIBE"):
                 asked = self.admin.describe_topics(TopicCollection([topic]), request_timeout=_PATIENCE)
                 return asked[topic].result()
         except KafkaException as error:
@@ -80,20 +80,20 @@ class ConfluentTopics:
             raise TransportError(f"there is no topic {topic!r}: create it first") from None
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
-        """First and end offsets of each partition."""
+        """Return the first and end offset of each partition."""
         partitions = [TopicPartition(topic, p) for p in range(len(self._describe(topic).partitions))]
         first, end = self._offsets(partitions, OffsetSpec.earliest()), self._offsets(partitions, OffsetSpec.latest())
         return {number: (first[number], end[number]) for number in first}
 
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:
-        """Per partition the first offset with a record at or after a time, its end if there is none."""
+        """Return per partition the first offset with a record at or after a time, its end if there is none."""
         ends = {number: end for number, (_, end) in self.bounds(topic).items()}
         partitions = [TopicPartition(topic, number) for number in ends]
         found = self._offsets(partitions, OffsetSpec.for_timestamp(int(when * 1000)))
         return ends | {number: min(at, ends[number]) for number, at in found.items() if at >= 0}
 
     def held_back(self, topic: str) -> dict[int, int]:
-        """Partitions with records behind an open transaction, and the offset at which that begins."""
+        """Return the partitions with records behind an open transaction, and the offset where that begins."""
         stable = {number: end for number, (_, end) in self.bounds(topic).items()}
         partitions = [TopicPartition(topic, number) for number in stable]
         ends = self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
@@ -111,14 +111,14 @@ class ConfluentTopics:
         return {tp.partition: future.result().offset for tp, future in asked.items()}
 
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
-        """Stretch by stretch; an offset that was passed without a record no longer exists."""
+        """Read records by offset, range by range; an offset passed without a record no longer exists."""
         wanted = sorted(set(refs))
         bounds = self.bounds(self._topic) if wanted else {}
         found: dict[Ref, bytes | None] = {}
         for partition in sorted({p for p, _ in wanted}):
             first, end = bounds[partition]
-            for stretch in stretches([o for p, o in wanted if p == partition and first <= o < end]):
-                self._read(partition, stretch, end, found)
+            for run in offset_ranges([o for p, o in wanted if p == partition and first <= o < end]):
+                self._read(partition, run, end, found)
         return found
 
     def _read(self, partition: int, offsets: list[int], end: int, found: dict[Ref, bytes | None]) -> None:
@@ -142,7 +142,7 @@ class ConfluentTopics:
                 raise TransportError("records of announced groups could not be read in time")
 
     def commit(self, offsets: list[TopicPartition]) -> None:
-        """Commit as a consumer that is no member of the group."""
+        """Commit as a consumer that is not a member of the group."""
         try:
             for done in self.consumer.commit(offsets=offsets, asynchronous=False):
                 if done.error is not None:
@@ -153,15 +153,15 @@ class ConfluentTopics:
             raise
 
     def close(self) -> None:
-        """Close what was made; the admin client ends with its last reference."""
+        """Close what was opened; the admin client ends with its last reference."""
         if self._consumer is not None:
             self._consumer.close()
         self._consumer = self._admin = None
 
 
 @contextmanager
-def _told(topic: str, operation: str) -> Iterator[None]:
-    """Name the right that is missing where the broker does not tell."""
+def _permission_named(topic: str, operation: str) -> Iterator[None]:
+    """Raise an error with the missing permission where the broker refuses an answer."""
     try:
         yield
     except KafkaException as error:
@@ -171,7 +171,7 @@ def _told(topic: str, operation: str) -> Iterator[None]:
 
 
 def consume(consumer: Consumer, limit: int, timeout: float) -> list[Message]:
-    """What is there, else what comes first within `timeout` and is there by then: the client waits until all came."""
+    """Return the records that are there, else those that arrive by the time the first does, within `timeout`."""
     found: list[Any] = consumer.consume(limit, 0)
     if not found and timeout > 0:
         found = consumer.consume(1, timeout)
@@ -183,7 +183,7 @@ def consume(consumer: Consumer, limit: int, timeout: float) -> list[Message]:
 def create_topics(
     bootstrap: str, topics: Mapping[str, int], options: Mapping[str, Any] | None = None, replication: int = 1
 ) -> list[str]:
-    """Create those that are missing, with so many partitions; their names. One that is there is left as it is."""
+    """Create the missing topics with these numbers of partitions and return their names; leave others unchanged."""
     chosen = {**client_options(options or {}), "bootstrap.servers": bootstrap}
     chosen.pop("group.instance.id", None)
     try:
@@ -201,7 +201,7 @@ def create_topics(
 
 
 def _known(admin: AdminClient, names: list[str]) -> bool:
-    """Whether the broker would tell of topics, with a leader for each partition, or why it may not."""
+    """Tell whether the broker knows the topics, with a leader for each partition, or may not describe them."""
     for asked in admin.describe_topics(TopicCollection(names), request_timeout=_PATIENCE).values():
         try:
             if any(part.leader is None for part in asked.result().partitions):

@@ -52,10 +52,10 @@ _TOKEN = b"CGMDv2:"  # how the client writes group, generation and member; anyth
 
 
 class ConfluentTransport:
-    """One worker's consumer, transactional producer, and a second consumer outside the group for single records.
+    """A worker's consumer, transactional producer, and a second consumer outside the group for single records.
 
-    Rebalances are told inside `poll`, on its thread. Metadata are C strings to this client: it adds the NUL that ends
-    a ledger when it sends, and leaves it off when it reads.
+    Rebalances are reported inside `poll`, on its thread. Metadata are C strings to this client: it adds the NUL that
+    ends a ledger when it sends, and leaves it off when it reads.
     """
 
     def __init__(
@@ -86,16 +86,16 @@ class ConfluentTransport:
         self._subscribed = self._introduced = self._leaving = False
         decided = {"group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False}
         decided |= {"auto.offset.reset": "error", "partition.assignment.strategy": "cooperative-sticky"}
-        decided |= {"enable.partition.eof": True}  # tells the position behind records that are never delivered
+        decided |= {"enable.partition.eof": True}  # reports the position behind records that are never delivered
         with translated():
             self._consumer = make(Consumer, {**common, **_CONSUMER, **chosen, **decided})
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Take and pause what is new, at a position nobody reads from. Told of every generation, even without news.
+        """Assign and pause new partitions at a position nobody reads from; called in every generation.
 
         The position is a number: the client looks up a word like "end" again when it resumes, after a seek too.
         """
-        if self._leaving:  # a consumer that closes is still told, and may no longer be asked
+        if self._leaving:  # a closing consumer still gets callbacks, but may no longer be asked
             return
         self._settled = bytes(consumer.consumer_group_metadata())
         new = [TopicPartition(self._topic, tp.partition, 0) for tp in partitions]
@@ -108,7 +108,7 @@ class ConfluentTransport:
         self._introduced = True
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Given up, or lost: the client stops reading them, and nothing is stable until the next generation."""
+        """Stop reading partitions that were given up or lost; no membership is stable until the next generation."""
         numbers = {tp.partition for tp in partitions}
         self._owned -= numbers
         self._paused -= numbers
@@ -118,23 +118,23 @@ class ConfluentTransport:
         self._settled = b""
 
     def poll(self, timeout: float, limit: int) -> Polled:
-        """Poll, then capture generation, member and assignment together. The first one joins the group."""
+        """Poll, then capture generation, member and assignment together. The first poll joins the group."""
         if not self._subscribed:
             self._consumer.subscribe([self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke)
             self._subscribed = True
         out_of_range: set[int] = set()
         with translated():
             found = consume(self._consumer, max(1, limit), timeout)
-            told = [message for message in found if message.error() is not None]
-            for message in told:
+            errors = [message for message in found if message.error() is not None]
+            for message in errors:
                 self._heed(message.error(), message, out_of_range)
-        parts = _columns([message for message in found if message.error() is None] if told else found)
+        parts = _columns([message for message in found if message.error() is None] if errors else found)
         fresh, self._assigned = frozenset(self._assigned), set()
         slices = tuple(part for part in parts if part.partition in self._owned - fresh)
         for part in slices:
             self._advance(part.partition, part.offsets[-1] + 1)
         member, ends = self._capture(), self._ends()
-        over = member is None  # the client goes on under the old generation until it is told of the next
+        over = member is None  # the client goes on under the old generation until it hears of the next
         return Polled(slices, dict(self._positions), member, fresh, frozenset(out_of_range), ends, over)
 
     def _heed(self, error: KafkaError, message: Message, out_of_range: set[int]) -> None:
@@ -151,7 +151,7 @@ class ConfluentTransport:
             self._positions[number] = max(self._positions[number], offset)
 
     def _capture(self) -> Membership | None:
-        """None unless the client still is in the generation whose assignment it told last."""
+        """Return the membership, or None unless the client is still in the generation it last reported."""
         token = bytes(self._consumer.consumer_group_metadata())
         if not self._settled or token != self._settled:
             return None
@@ -168,7 +168,7 @@ class ConfluentTransport:
         return ends
 
     def seek(self, partition: int, offset: int) -> None:
-        """Read from `offset` on, if the partition is still assigned; one the client gave up on is assigned anew."""
+        """Read from `offset` on, if the partition is still assigned; one that the client dropped is assigned again."""
         if partition not in self._owned:
             return
         place = TopicPartition(self._topic, partition, offset)
@@ -183,14 +183,14 @@ class ConfluentTransport:
         self._positions[partition] = offset
 
     def pause(self, partitions: Collection[int]) -> None:
-        """Pause what is still assigned."""
+        """Pause those partitions that are still assigned."""
         mine = (self._owned & set(partitions)) - self._paused
         self._paused |= mine
         with translated():
             self._consumer.pause([TopicPartition(self._topic, number) for number in mine])
 
     def resume(self, partitions: Collection[int]) -> None:
-        """Resume what is still assigned, behind the last record that was handed out: the client drops what it held."""
+        """Resume assigned partitions behind the last record handed out: the client drops what it had prefetched."""
         mine = self._owned & set(partitions) & self._paused
         self._paused -= mine
         with translated():
@@ -199,7 +199,7 @@ class ConfluentTransport:
             self.seek(number, self._positions[number])
 
     def ledgers(self, partitions: Collection[int]) -> dict[int, Committed | None]:
-        """All at once; when that is not stable in time, each on its own.
+        """Read all ledgers at once; if that is not stable in time, each on its own.
 
         Outside the group the first answer takes longer: the coordinator has to be found.
         """
@@ -212,7 +212,7 @@ class ConfluentTransport:
         return found
 
     def _ledgers(self, wanted: list[int], timeout: float) -> dict[int, Committed | None] | None:
-        """None when no answer came in time."""
+        """Read these ledgers; return None if no answer came in time."""
         if not wanted:
             return {}
         try:
@@ -227,17 +227,17 @@ class ConfluentTransport:
         return {tp.partition: Committed(tp.offset, _ended(tp.metadata)) if tp.offset >= 0 else None for tp in answers}
 
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
-        """Commit as no member: the broker takes it while the group has none."""
+        """Commit from outside the group: the broker accepts it while the group has no members."""
         with self._watchdog("replace_ledgers"), translated():
             self._topics.commit(self._offsets(texts))
 
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
-        """Records by offset, from a consumer outside the group."""
+        """Read records by offset with a consumer outside the group."""
         with translated():
             return self._topics.fetch(refs)
 
     def facts(self, topic: str) -> TopicFacts:
-        """The facts of a topic."""
+        """Return the facts of a topic."""
         with translated():
             facts = self._topics.facts(topic)
         if topic != self._topic:
@@ -245,17 +245,17 @@ class ConfluentTransport:
         return facts
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
-        """First and end offsets."""
+        """Return the first and end offset of each partition."""
         with translated():
             return self._topics.bounds(topic)
 
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:
-        """First offsets at or after a time."""
+        """Return the first offsets at or after a time."""
         with translated():
             return self._topics.offsets_at(topic, when)
 
     def run_in_background(self, call: Callable[[], None]) -> Pending:
-        """On a thread of its own: most of a transaction is waiting, and compiled kernels need no interpreter."""
+        """Run the call on its own thread: a transaction mostly waits, and kernels release the interpreter."""
         return self._beside.submit(call)
 
     @property
@@ -265,14 +265,14 @@ class ConfluentTransport:
         return self._producer
 
     def begin(self) -> None:
-        """Open a transaction; the producer is made when it is first needed."""
+        """Open a transaction; the producer is created when first needed."""
         if self._producer is None:
             self.renew()
         with translated():
             self._open.begin_transaction()
 
     def send(self, records: Sequence[Outgoing]) -> None:
-        """Hand over; what is not taken makes the commit fail. Keys are spread as the other client spreads them."""
+        """Queue records; one that is not taken makes the commit fail. Keys are partitioned as the other client does."""
         produce, poll = self._open.produce, self._open.poll
         with self._watchdog("send"), translated():
             for topic, key, values in records:
@@ -286,7 +286,7 @@ class ConfluentTransport:
             poll(0)
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
-        """Under the captured generation; a generation that is over makes the transaction abortable."""
+        """Add offsets under the captured generation; one that is over makes the transaction abortable."""
         with translated():
             self._open.send_offsets_to_transaction(self._offsets(offsets), membership.token, _ANSWER)
 
@@ -297,7 +297,7 @@ class ConfluentTransport:
         ]
 
     def commit(self) -> None:
-        """Commit; the client first awaits that every record was taken."""
+        """Commit; the client first waits until every record was taken."""
         try:
             self._open.commit_transaction(_ANSWER)
         except KafkaException as error:
@@ -307,7 +307,7 @@ class ConfluentTransport:
             raise OutcomeUnknownError(f"the commit was not answered: {why.name()}") from None
 
     def renew(self) -> None:
-        """Drop the producer with what it still holds, and take its id with a new one: that settles what was open.
+        """Replace the producer by a new one with the same id, which aborts whatever was open.
 
         A new producer that finds a transaction open, or no connection, waits half a second before it asks again: so
         the old one aborts where it can, and the new one is connected first.
@@ -329,7 +329,7 @@ class ConfluentTransport:
             self._producer = None  # the last reference: the client's threads end
 
     def close(self) -> None:
-        """Leave the group; what is open is left to its time-out or to the next producer of this id."""
+        """Leave the group; an open transaction is left to its time-out or to the next producer of this id."""
         with self._watchdog("close"), contextlib.suppress(KafkaException, RuntimeError):
             self._leaving = True
             self._drop_producer()
@@ -338,7 +338,7 @@ class ConfluentTransport:
 
 
 def _columns(messages: Iterable[Message]) -> Iterable[Slice]:
-    """Records by partition; the client hands them out in long runs of one."""
+    """Return the records by partition; the client delivers them in long runs of one."""
     columns: dict[int, Slice] = {}
     for number, run in groupby(messages, Message.partition):
         mine = list(run)
@@ -350,7 +350,7 @@ def _columns(messages: Iterable[Message]) -> Iterable[Slice]:
 
 
 def read_token(token: bytes) -> tuple[int, str]:
-    """Generation and member, as the client wrote them down.
+    """Parse generation and member from the client's serialized group metadata.
 
     >>> read_token(b"CGMDv2:" + (7).to_bytes(4, sys.byteorder) + b"group" + bytes(1) + b"member" + bytes(1) + b"x")
     (7, 'member')
@@ -362,5 +362,5 @@ def read_token(token: bytes) -> tuple[int, str]:
 
 
 def _ended(metadata: str | None) -> str:
-    """A ledger as it was committed."""
+    """Return a ledger as it was committed, with its final NUL."""
     return f"{metadata}\0" if metadata else ""

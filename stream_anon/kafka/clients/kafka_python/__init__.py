@@ -1,1 +1,1 @@
-"""The transport over kafka-python."""
+"""The transport and its helpers over kafka-python."""

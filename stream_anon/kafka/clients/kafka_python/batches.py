@@ -1,4 +1,4 @@
-"""Many records at once into a kafka-python producer: by its public `send` alone, most of the cost is repeated work.
+"""Put many records at once into a kafka-python producer; with its public `send` alone most cost is repeated work.
 
 `send` opens each batch, joins it to the transaction and gives the answer of the whole batch; what else fits is put in
 beside it, under the producer's own lock. A client that is built otherwise gets every record by `send`.
@@ -22,7 +22,7 @@ _SMALL = 65_536  # bytes of a record whose size the client need not look at
 
 
 def send_all(producer: KafkaProducer, records: Sequence[Outgoing]) -> Iterator[Any]:
-    """Send; yields a future per batch, or per record. A key decides the partition, as everywhere with this client."""
+    """Send the records and yield a future per batch, or per record. The key decides the partition, as usual."""
     counts = {topic: len(producer.partitions_for(topic)) for topic in {topic for topic, _, _ in records}}
     places: dict[TopicPartition, list[_Pair]] = defaultdict(list)
     for topic, key, values in records:
@@ -39,13 +39,13 @@ def send_all(producer: KafkaProducer, records: Sequence[Outgoing]) -> Iterator[A
 
 
 def has_batches(producer: Any) -> bool:
-    """Whether this client keeps its open batches where they are looked for."""
+    """Tell whether this client version keeps its open batches where we expect them."""
     accumulator = getattr(producer, "_accumulator", None)
     return hasattr(accumulator, "_batches") and hasattr(accumulator, "_tp_lock")
 
 
 def _fill(producer: Any, place: TopicPartition, bucket: list[_Pair], at: int) -> int:
-    """Put records from `at` on into the open batch while there is room; the first that was not put in."""
+    """Put records from `at` on into the open batch while there is room; return the first that was not put in."""
     accumulator, now = producer._accumulator, int(time.time() * 1000)
     with accumulator._tp_lock(place):
         waiting = accumulator._batches[place]

@@ -1,4 +1,4 @@
-"""The two ends of a trial on Kafka, a plain producer and a plain committed reader; they are no part of a worker."""
+"""The two ends of a trial on Kafka: a plain producer and a plain committed reader; no part of a worker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stream_anon.kafka.clients.kafka_python.feed import KafkaFeed
 
 
 class Ends:
-    """Writes records to the input in turns over its partitions, and reads all of the output from its beginning."""
+    """A producer that writes to the input in turns over its partitions, and a reader of the whole output."""
 
     def __init__(self, bootstrap: str, source: str, target: str) -> None:
         self._feed = KafkaFeed(bootstrap, source, {"linger.ms": 5})
@@ -25,15 +25,15 @@ class Ends:
         self._reader.seek_to_beginning(*self._places)
 
     def send(self, values: Sequence[bytes]) -> None:
-        """Write records, a partition after the other; whether they arrived is seen at the other end."""
+        """Write records, one partition after the other; whether they arrived is seen at the other end."""
         self._feed.send(values)
 
     def read(self, timeout: float) -> list[bytes]:
-        """What became visible since the last call, in order within a partition; waits `timeout` seconds for it."""
+        """Return what became visible since the last call, in partition order; wait `timeout` seconds for it."""
         found = self._reader.poll(timeout_ms=int(timeout * 1000), max_records=5_000)
         return [record.value for records in found.values() for record in records]
 
     def close(self) -> None:
-        """Close both."""
+        """Close the producer and the reader."""
         self._feed.close()
         self._reader.close(autocommit=False)

@@ -1,4 +1,4 @@
-"""The errors of kafka-python as the transport's; their text is dropped, as it may quote a record."""
+"""Translate errors of kafka-python to the transport's; their text is dropped, as it may quote a record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stream_anon.kafka.transport import LEDGER_TOO_LARGE, AbortableError, Fenced
 
 
 class translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a verb
-    """Raises the transport's error in place of the client's."""
+    """A context that raises the transport's error in place of the client's."""
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, client_errors.KafkaError):
@@ -19,7 +19,7 @@ class translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads
 
 
 def translate(error: Exception) -> TransportError:
-    """What the worker may do about it: abort and go on, end, or tell."""
+    """Return the transport's error: one to abort and go on, one to end the worker, or one to report."""
     name = type(error).__name__
     if isinstance(error, client_errors.InvalidCommitOffsetSizeError):
         return FencedError(LEDGER_TOO_LARGE)

@@ -1,4 +1,4 @@
-"""Records into a topic through kafka-python."""
+"""Send records to a topic through kafka-python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stream_anon.kafka.feed import LINGER, not_taken, unreachable
 
 
 class KafkaFeed:
-    """A producer of one topic."""
+    """A plain producer of one topic, for trials."""
 
     def __init__(self, bootstrap: str, topic: str, options: Mapping[str, Any]) -> None:
         self.taken = 0
@@ -28,7 +28,7 @@ class KafkaFeed:
             raise unreachable(topic, type(error).__name__) from None
 
     def send(self, values: Iterable[bytes]) -> None:
-        """Hand records over; returns before they are taken."""
+        """Queue records for sending and return before the broker has taken them."""
         try:
             for value in values:
                 sent = self._producer.send(self._topic, value=value, partition=next(self._turn))
@@ -46,7 +46,7 @@ class KafkaFeed:
         self._check()
 
     def close(self) -> None:
-        """Send what is left, for a moment, and leave."""
+        """Send what is left, for a short time, and close the producer."""
         self._producer.close(timeout=2)
 
     def _took(self, metadata: object) -> None:

@@ -1,4 +1,4 @@
-"""Keeps a rebalance of kafka-python that ended between two polls: the client would throw it away and begin another."""
+"""A fix for kafka-python: keep a rebalance that ended between two polls, which it would discard and begin again."""
 
 from __future__ import annotations
 

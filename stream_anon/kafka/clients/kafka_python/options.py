@@ -1,4 +1,4 @@
-"""Client options by their Kafka names: spelled for kafka-python and given to whom they concern."""
+"""Client options by their Kafka names, spelled for kafka-python and passed to the clients that know them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROLES: dict[str, type] = {"consumer": KafkaConsumer, "producer": KafkaProducer,
 
 
 def client_options(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Options for consumer, producer and admin client; an option goes to each that knows it.
+    """Return the options of consumer, producer and admin client; an option goes to each that knows it.
 
     >>> client_options({"session.timeout.ms": 6000})["consumer"]
     {'session_timeout_ms': 6000}

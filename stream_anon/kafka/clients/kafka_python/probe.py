@@ -1,4 +1,4 @@
-"""The doctor's questions through kafka-python."""
+"""The doctor's questions to a broker, asked through kafka-python."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from stream_anon.kafka.clients.kafka_python.topics import KafkaTopics
 from stream_anon.kafka.transport import NotAllowedError, TopicFacts
 
 
-class KafkaExamined:
-    """One broker as this client sees it."""
+class KafkaProbe:
+    """A probe of one broker through kafka-python."""
 
     def __init__(self, bootstrap: str, group: str, options: Mapping[str, Any]) -> None:
         self._group = group
@@ -26,23 +26,23 @@ class KafkaExamined:
         self._producer = {**common, **chosen["producer"], "max_block_ms": 10_000}
 
     def cluster(self) -> tuple[int, str]:
-        """Nodes and id."""
+        """Return the number of nodes and the cluster id."""
         with translated():
             found = self._topics.admin.describe_cluster()
             return len(found["brokers"]), str(found["cluster_id"])
 
     def facts(self, topic: str) -> TopicFacts:
-        """The facts of a topic."""
+        """Return the facts of a topic."""
         with translated():
             return self._topics.facts(topic)
 
     def allowed(self, topic: str) -> Collection[str]:
-        """Told by the broker with the topic."""
+        """Return the allowed operations, which the broker sends with the topic."""
         with translated():
             return next(t for t in self._topics.admin.describe_topics([topic]))["authorized_operations"] or []
 
     def group_state(self) -> str | None:
-        """A group nobody knows is dead, or not found, depending on the broker."""
+        """Return the group's state; brokers report an unknown group as dead or as not found."""
         with translated():
             try:
                 found = self._topics.admin.describe_groups([self._group], include_authorized_operations=True)
@@ -58,7 +58,7 @@ class KafkaExamined:
         return None if state == "Dead" else state
 
     def transact(self, transactional_id: str) -> None:
-        """Begin and abort."""
+        """Begin and abort a transaction."""
         with translated():
             producer = KafkaProducer(**{**self._producer, "transactional_id": transactional_id})
             try:
@@ -71,7 +71,7 @@ class KafkaExamined:
                 producer.close(timeout=1)
 
     def metadata_limit(self) -> int | None:
-        """From the first node."""
+        """Return the limit from the configuration of the first node."""
         try:
             node = str(self._topics.admin.describe_cluster()["brokers"][0]["broker_id"])
             configs = self._topics.admin.describe_configs([ConfigResource("BROKER", node)], config_filter="all")
@@ -80,7 +80,7 @@ class KafkaExamined:
             return None
 
     def newest(self, topic: str) -> float:
-        """Of the last few records of each partition."""
+        """Return the latest time among the last few records of each partition."""
         newest, reader = 0.0, self._topics.consumer
         with translated():
             for partition, (first, end) in self._topics.bounds(topic).items():
@@ -93,13 +93,13 @@ class KafkaExamined:
         return newest
 
     def held_back(self, topic: str) -> dict[int, int]:
-        """By the ends that the two kinds of reader see."""
+        """Compare the ends that committed and uncommitted readers see."""
         with translated():
             stable = {TopicPartition(topic, number): end for number, (_, end) in self._topics.bounds(topic).items()}
             ends = self._topics.admin.list_partition_offsets(dict.fromkeys(stable, OffsetSpec.LATEST))
             return {tp.partition: at for tp, at in stable.items() if ends[tp].offset > at}
 
     def close(self) -> None:
-        """Close what was made."""
+        """Close all connections that were opened."""
         with translated():
             self._topics.close()

@@ -1,4 +1,4 @@
-"""Where reading stands by our own count: a client that moved past records it never brought is set back, once.
+"""The transport's own read positions: a client that skipped records it never delivered is set back, once.
 
 What lies below the position and was not delivered counts as finished: markers, and what compaction took. So a record
 that a client skips, in a race of seeking and fetching or because an error threw away what it had read, would be lost.
@@ -16,7 +16,7 @@ _GONE = (client_errors.IllegalStateError, AssertionError, KeyError, ValueError)
 
 
 class Reading:
-    """Follows one consumer. Where reading began anew, a gap before the first record is believed when seen twice."""
+    """The read positions of one consumer. After a seek, a gap before the first record is accepted when seen twice."""
 
     def __init__(self, consumer: KafkaConsumer) -> None:
         self._consumer = consumer
@@ -24,7 +24,7 @@ class Reading:
         self._looks: dict[TopicPartition, int] = {}  # partitions that have brought nothing since reading began anew
 
     def begin(self, tp: TopicPartition, offset: int) -> None:
-        """Read from `offset` on; nothing happens if the partition is no longer assigned."""
+        """Read from `offset` on; do nothing if the partition is no longer assigned."""
         try:
             self._consumer.seek(tp, offset)
         except _GONE:
@@ -33,13 +33,13 @@ class Reading:
         self._next[tp], self._looks[tp] = offset, 0
 
     def again(self, partitions: Iterable[TopicPartition]) -> None:
-        """Go on where the last record brought ends, whatever the client remembers."""
+        """Continue after the last delivered record, whatever the client remembers."""
         for tp in partitions:
             if tp in self._next:
                 self.begin(tp, self._next[tp])
 
     def check(self, found: dict[TopicPartition, Sequence[Any]]) -> dict[TopicPartition, Sequence[Any]]:
-        """What a poll brought, without what came after a gap that has to be seen a second time."""
+        """Return what a poll delivered, without records after a gap that has to be seen a second time."""
         for tp, looks in list(self._looks.items()):
             records = found.get(tp)
             try:

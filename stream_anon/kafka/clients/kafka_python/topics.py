@@ -1,4 +1,4 @@
-"""What kafka-python tells about topics, and single records by offset; it joins no group and commits nothing."""
+"""Facts about topics, and single records by offset, through kafka-python; joins no group and commits nothing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kafka.admin import ConfigResource, NewTopic
 
 from stream_anon.kafka.clients.kafka_python.options import client_options
 from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
-from stream_anon.kafka.offset_ranges import stretches
+from stream_anon.kafka.offset_ranges import offset_ranges
 from stream_anon.kafka.transport import AbortableError, NotAllowedError, Ref, TopicFacts, TransportError
 
-_PATIENCE = 20.0  # seconds to wait for one stretch of records
+_PATIENCE = 20.0  # seconds to wait for one range of records
 
 
 class KafkaTopics:
-    """An admin client and a plain consumer, both made when first needed."""
+    """An admin client and a plain consumer, both created when first needed."""
 
     def __init__(self, admin: Mapping[str, Any], consumer: Mapping[str, Any], topic: str) -> None:
         self._admin_options, self._consumer_options, self._topic = admin, consumer, topic
@@ -30,7 +30,7 @@ class KafkaTopics:
 
     @property
     def admin(self) -> Any:
-        """The admin client."""
+        """The admin client, created when first needed."""
         if self._admin is None:
             self._admin = KafkaAdminClient(**self._admin_options)
         return self._admin
@@ -45,14 +45,14 @@ class KafkaTopics:
         return self._consumer
 
     def facts(self, topic: str) -> TopicFacts:
-        """Asked of the broker each time: a topic may have been made anew."""
+        """Return the facts of a topic, asked of the broker each time: it may have been recreated."""
         found = self.admin.describe_topics([topic])[0]
         if found["error_code"] == client_errors.TopicAuthorizationFailedError.errno:
             raise NotAllowedError(f"topic {topic}", "DESCRIBE")
         if found["error_code"] != 0:
             raise TransportError(f"there is no topic {topic!r}: create it first")
         configs = self.admin.describe_configs([ConfigResource("TOPIC", topic)], config_filter="all")["topic"][topic]
-        if "cleanup.policy" not in configs:  # the client leaves out what the broker refused to tell
+        if "cleanup.policy" not in configs:  # the client leaves out what the broker refused to report
             raise NotAllowedError(f"topic {topic}", "DESCRIBE_CONFIGS")
         return TopicFacts(
             str(found["topic_id"]),
@@ -63,7 +63,7 @@ class KafkaTopics:
         )
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
-        """First and end offsets of each partition."""
+        """Return the first and end offset of each partition."""
         count = len(next(t for t in self.admin.describe_topics([topic]) if t["name"] == topic)["partitions"])
         partitions = [TopicPartition(topic, p) for p in range(count)]
         try:
@@ -73,14 +73,14 @@ class KafkaTopics:
         return {tp.partition: (first[tp], end[tp]) for tp in partitions}
 
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:
-        """Per partition the first offset with a record at or after a time, its end if there is none."""
+        """Return per partition the first offset with a record at or after a time, its end if there is none."""
         ends = {p: end for p, (_, end) in self.bounds(topic).items()}
         wanted = {TopicPartition(topic, p): int(when * 1000) for p in ends}
         found = self.consumer.offsets_for_times(wanted)
         return ends | {tp.partition: min(at.offset, ends[tp.partition]) for tp, at in found.items() if at is not None}
 
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
-        """Stretch by stretch; an offset that was passed without a record no longer exists."""
+        """Read records by offset, range by range; an offset passed without a record no longer exists."""
         wanted: dict[int, list[int]] = defaultdict(list)
         for partition, offset in sorted(set(refs)):
             wanted[partition].append(offset)
@@ -90,8 +90,8 @@ class KafkaTopics:
             first = self.consumer.beginning_offsets([tp])[tp]
             end = self.consumer.end_offsets([tp])[tp]
             present = [o for o in offsets if first <= o < end]
-            for stretch in stretches(present):
-                self._read(tp, stretch, end, found)
+            for run in offset_ranges(present):
+                self._read(tp, run, end, found)
         return found
 
     def _read(self, tp: TopicPartition, offsets: list[int], end: int, found: dict[Ref, bytes | None]) -> None:
@@ -108,7 +108,7 @@ class KafkaTopics:
                 raise TransportError("records of announced groups could not be read in time")
 
     def close(self) -> None:
-        """Close what was made."""
+        """Close all connections that were opened."""
         if self._consumer is not None:
             self._consumer.close(autocommit=False)
         if self._admin is not None:
@@ -118,7 +118,7 @@ class KafkaTopics:
 def create_topics(
     bootstrap: str, topics: Mapping[str, int], options: Mapping[str, Any] | None = None, replication: int = 1
 ) -> list[str]:
-    """Create those that are missing, with so many partitions; their names. One that is there is left as it is."""
+    """Create the missing topics with these numbers of partitions and return their names; leave others unchanged."""
     try:
         with closing(KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options or {})["admin"])) as admin:
             missing = [name for name in topics if name not in set(admin.list_topics())]
@@ -131,7 +131,7 @@ def create_topics(
 
 
 def await_topics(admin: KafkaAdminClient, names: Collection[str]) -> None:
-    """Wait until topics just created can be used; one that may not be described is not waited for."""
+    """Wait until new topics can be used; do not wait for one that may not be described."""
     unknown = {client_errors.UnknownTopicOrPartitionError.errno, client_errors.LeaderNotAvailableError.errno}
 
     def known() -> bool:

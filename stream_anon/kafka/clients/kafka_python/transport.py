@@ -53,7 +53,7 @@ _STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, befo
 
 
 class _Assigned(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Holds every newly assigned partition back; it runs on the client's own thread and must not ask the broker."""
+    """A listener that pauses every new partition; it runs on the client's own thread and must not ask the broker."""
 
     def __init__(self) -> None:
         self.consumer: Any = None
@@ -61,10 +61,10 @@ class _Assigned(ConsumerRebalanceListener):  # type: ignore[misc]
         self._assigned: set[int] = set()
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """The worker notices by the assignment captured after poll."""
+        """Do nothing: the worker compares the assignment captured after each poll."""
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Pause, with some position, so that the client neither resets nor reads before the ledger is restored."""
+        """Pause at some position, so that the client neither resets nor reads before the ledger is restored."""
         for tp in assigned:
             self.consumer.pause(tp)
             self.consumer.seek(tp, 0)
@@ -72,14 +72,14 @@ class _Assigned(ConsumerRebalanceListener):  # type: ignore[misc]
                 self._assigned.add(tp.partition)
 
     def take(self) -> frozenset[int]:
-        """Partitions assigned since the last call."""
+        """Return the partitions assigned since the last call."""
         with self._lock:
             taken, self._assigned = frozenset(self._assigned), set()
             return taken
 
 
 class KafkaTransport:
-    """One worker's consumer, transactional producer, and a second consumer outside the group for single records.
+    """A worker's consumer, transactional producer, and a second consumer outside the group for single records.
 
     `instance` names the worker's slot: static membership and a transactional id that fences the slot's predecessor.
     """
@@ -129,9 +129,7 @@ class KafkaTransport:
         self._consumer.subscribe([topic], listener=self._listener)
 
     def _know_topic(self) -> None:
-        """A topic subscribed while the client asks for others may stay without partitions until it asks again, in 30 s:
-        it is asked for before. The first answer may still be one to an earlier question.
-        """
+        """Fetch the topic's metadata before subscribing: otherwise the client may see no partitions for 30 seconds."""
         if not self._consumer.partitions_for_topic(self._topic):
             self._consumer.partitions_for_topic(self._topic)
 
@@ -170,7 +168,7 @@ class KafkaTransport:
         return Polled(slices, positions, membership, self._listener.take(), out_of_range, ends)
 
     def _capture(self) -> Membership | None:
-        """Generation and assignment, read twice around: None unless both reads agree and the member is stable."""
+        """Read the generation before and after the assignment; None unless both agree and the member is stable."""
         before = self._consumer.group_metadata()
         partitions = frozenset(tp.partition for tp in self._consumer.assignment())
         after = self._consumer.group_metadata()
@@ -183,11 +181,11 @@ class KafkaTransport:
         self._reading.begin(TopicPartition(self._topic, partition), offset)
 
     def pause(self, partitions: Collection[int]) -> None:
-        """Pause what is still assigned."""
+        """Pause those partitions that are still assigned."""
         self._consumer.pause(*self._assigned(partitions))
 
     def resume(self, partitions: Collection[int]) -> None:
-        """Resume what is still assigned, where it was."""
+        """Resume assigned partitions where they were."""
         assigned = self._assigned(partitions)
         self._reading.again(assigned)
         self._consumer.resume(*assigned)
@@ -196,7 +194,7 @@ class KafkaTransport:
         return [tp for tp in self._consumer.assignment() if tp.partition in partitions]
 
     def ledgers(self, partitions: Collection[int]) -> dict[int, Committed | None]:
-        """All at once; when that is not stable in time, each on its own."""
+        """Read all ledgers at once; if that is not stable in time, each on its own."""
         wanted = [TopicPartition(self._topic, p) for p in sorted(partitions)]
         if not wanted:
             return {}
@@ -225,7 +223,7 @@ class KafkaTransport:
         return result
 
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
-        """Commit as no member: the broker takes it while the group has none."""
+        """Commit from outside the group: the broker accepts it while the group has no members."""
         found = self._offsets(texts)
         with self._watchdog("replace_ledgers"), translated():
             outside = KafkaConsumer(**self._outside)
@@ -238,12 +236,12 @@ class KafkaTransport:
                 outside.close(autocommit=False)
 
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
-        """Records by offset, from a consumer outside the group."""
+        """Read records by offset with a consumer outside the group."""
         with self._watchdog("fetch"), translated():
             return self._topics.fetch(refs)
 
     def facts(self, topic: str) -> TopicFacts:
-        """The facts of a topic."""
+        """Return the facts of a topic."""
         with self._watchdog("facts"), translated():
             facts = self._topics.facts(topic)
         if topic != self._topic:
@@ -251,21 +249,21 @@ class KafkaTransport:
         return facts
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
-        """First and end offsets."""
+        """Return the first and end offset of each partition."""
         with self._watchdog("bounds"), translated():
             return self._topics.bounds(topic)
 
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:
-        """First offsets at or after a time."""
+        """Return the first offsets at or after a time."""
         with self._watchdog("offsets_at"), translated():
             return self._topics.offsets_at(topic, when)
 
     def run_in_background(self, call: Callable[[], None]) -> Pending:
-        """On a thread of its own: half of a transaction is waiting, and compiled kernels need no interpreter."""
+        """Run the call on its own thread: a transaction mostly waits, and kernels release the interpreter."""
         return self._beside.submit(call)
 
     def begin(self) -> None:
-        """Open a transaction; the producer is made when it is first needed."""
+        """Open a transaction; the producer is created when first needed."""
         if self._producer is None:
             self.renew()
         with self._watchdog("begin"), translated():
@@ -273,12 +271,12 @@ class KafkaTransport:
         self._futures = []
 
     def send(self, records: Sequence[Outgoing]) -> None:
-        """Send; the answers are looked at before the commit."""
+        """Send the records; the answers are checked before the commit."""
         with self._watchdog("send"), translated():
             self._futures += [(future, _batch_of(future)) for future in send_all(self._producer, records)]
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
-        """Under the captured generation; a generation that is over makes the transaction abortable."""
+        """Add offsets under the captured generation; one that is over makes the transaction abortable."""
         with self._watchdog("send_offsets", _TOO_LATE), translated():
             self._producer.send_offsets_to_transaction(self._offsets(offsets), membership.token)
 
@@ -307,7 +305,7 @@ class KafkaTransport:
                 raise OutcomeUnknownError(f"the commit was not answered: {type(error).__name__}") from None
 
     def renew(self) -> None:
-        """Close the producer without waiting for it, and take its id with a new one: that settles what was open."""
+        """Close the producer without waiting and replace it by one with the same id, which aborts whatever was open."""
         old, self._producer, self._futures = self._producer, None, []
         with self._watchdog("renew"), translated():
             if old is not None:
@@ -322,7 +320,7 @@ class KafkaTransport:
             self._producer = producer
 
     def close(self) -> None:
-        """Leave the group; what is open is left to its time-out or to the next producer of this id."""
+        """Leave the group; an open transaction is left to its time-out or to the next producer of this id."""
         with self._watchdog("close"), contextlib.suppress(client_errors.KafkaError):
             if self._producer is not None:
                 self._producer.close(timeout=1)
@@ -331,10 +329,10 @@ class KafkaTransport:
 
 
 def _batch_of(future: Any) -> object:
-    """The batch whose answer a future waits for."""
+    """Return the batch whose answer a future waits for."""
     return getattr(future, "_produce_future", None)
 
 
 def _quiet(record: logging.LogRecord) -> bool:
-    """The client repeats at error level that a predecessor's transaction is still open: that is waited for."""
+    """Drop the client's repeated errors about a predecessor's open transaction, which is waited for."""
     return "UnstableOffsetCommit" not in record.getMessage()
