@@ -21,7 +21,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if several and find_spec("numba") is not None:
         program = str(Path(__file__).with_name("compile_kernels.py"))
         running = [subprocess.Popen([sys.executable, program, kind]) for kind in ("stream", "batch")]
-        if any([process.wait() for process in running]):
+        codes = [process.wait() for process in running]
+        if any(codes):
             raise pytest.UsageError("the kernels could not be compiled: see above")
 
 
