@@ -1,4 +1,4 @@
-"""`stream-anon doctor`: whether the broker, the topics and the group are fit for `run`; changes nothing."""
+"""`stream-anon doctor`: check that the broker, the topics and the group are fit for `run`; changes nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import prepare_for_kafka
+from stream_anon.cli.kafka_setup import prepare_for_kafka
 
 if TYPE_CHECKING:
     from stream_anon.kafka.doctor import Finding
@@ -37,7 +37,7 @@ def doctor(
     found: list[Finding] = []
 
     def take(findings: Iterable[Finding]) -> None:
-        """Tell each as it comes: some have to wait for transactions that may be open."""
+        """Print each finding as it comes: some have to wait for transactions that may be open."""
         for finding in findings:
             found.append(finding)
             if not as_json:
@@ -51,7 +51,7 @@ def doctor(
     if as_json:
         output.print_json({"good": good, "findings": [asdict(finding) for finding in found]})
     else:
-        output.say(f"next: stream-anon run -p {policy}" if good else "next: correct what failed and ask again")
+        output.say(f"next: stream-anon run -p {policy}" if good else "next: correct what failed and run doctor again")
     if not good:
         raise typer.Exit(1)
 

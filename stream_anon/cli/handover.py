@@ -1,4 +1,4 @@
-"""`stream-anon handover`: gives a consumer group whose workers have all ended to another policy or secret."""
+"""`stream-anon handover`: give a consumer group whose workers have all ended to another policy or secret."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import prepare_for_kafka
+from stream_anon.cli.kafka_setup import prepare_for_kafka
 from stream_anon.errors import StreamAnonError
 
 

@@ -1,4 +1,4 @@
-"""`stream-anon run`: a worker on Kafka, or several, until told to stop; more of them share the partitions."""
+"""`stream-anon run`: one worker on Kafka, or several that share the partitions, until stopped by a signal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import prepare_for_kafka
+from stream_anon.cli.kafka_setup import prepare_for_kafka
 from stream_anon.cli.options import MaxRejected, MaxSuppressed
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.workers import supervise
@@ -31,7 +31,7 @@ _LAST_LOOK = 60.0
 
 
 class From(StrEnum):
-    """Where a partition is begun that has no committed offset."""
+    """The place where to begin a partition that has no committed offset."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -135,7 +135,7 @@ def run(
 
 
 def _outlive_nobody(stop: Callable[[], None]) -> None:
-    """Stop when the process that started this one is gone: only it holds the other end of the input."""
+    """Stop when the parent process is gone: only it holds the other end of the input."""
     while os.read(0, 1):
         pass
     stop()

@@ -1,4 +1,4 @@
-"""`stream-anon topics`: the topics a policy names, created where they are missing; what is there is left as it is."""
+"""`stream-anon topics`: create the topics a policy names where they are missing; leaves existing ones unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_part import prepare_for_kafka, topics_of
+from stream_anon.cli.kafka_setup import prepare_for_kafka, topics_of
 
 
 def topics(

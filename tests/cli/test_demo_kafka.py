@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from stream_anon.cli import kafka_part, run
+from stream_anon.cli import kafka_setup, run
 from stream_anon.kafka.local_broker.broker import listening
 
 COMMAND = [sys.executable, "-m", "stream_anon", "demo", "--kafka"]
@@ -48,7 +48,7 @@ def test_ctrl_c_ends_everything_in_good_order() -> None:
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(kafka_part, "find_spec", lambda name: None if name == "jgo" else find_spec(name))
+    monkeypatch.setattr(kafka_setup, "find_spec", lambda name: None if name == "jgo" else find_spec(name))
     assert run(["demo", "--kafka"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
