@@ -54,8 +54,8 @@ def attack(
 
     Linking with a list of people, homogeneity, skew, similarity, background knowledge, guarding nodes, and following a
     person through their groups. Then what no group alone reveals: several known groups of one person, values learned
-    from all groups (deFinetti), a second output of the same records, and forged records around a victim. Somebody's success
-    is measured with the raw records, which an attacker does not have.
+    from all groups (deFinetti), a second output of the same records, and forged records around a victim. Success is
+    measured with the raw records, which an attacker does not have.
 
     [bold]Examples[/bold]
 
