@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from stream_anon.audit.auditor import audit_file
-from stream_anon.audit.policy import read_rules
+from stream_anon.auditor.auditor import audit_file
+from stream_anon.auditor.policy import read_rules
 
 POLICY = """
 version: 1

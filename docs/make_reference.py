@@ -8,16 +8,18 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import click
 import typer
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 import stream_anon
-from stream_anon.cli import app
+from stream_anon.cli import COMMANDS, app
 from stream_anon.core.decode import Reject
 from stream_anon.observe.metrics import Metrics
 from stream_anon.policy import attributes, hierarchies, privacy, settings
@@ -65,9 +67,9 @@ def commands() -> Iterator[str]:
     """Every command with its arguments and options."""
     yield "## Commands"
     group: Any = typer.main.get_command(app)
-    callbacks = {info.name: info.callback for info in app.registered_commands}
-    for name, command in group.commands.items():
-        told = _help_of(callbacks[name])
+    for name in COMMANDS:
+        command = group.get_command(click.Context(group), name)
+        told = _help_of(getattr(import_module(f"stream_anon.cli.{name}"), name))
         yield from ("", f"### stream-anon {name}", "", (command.help or "").split("\n\n")[0].replace("\n", " "), "")
         yield "| argument or option | meaning | default |"
         yield "|---|---|---|"

@@ -1,6 +1,21 @@
-"""`python -m stream_anon`, for where the console script is not on the path."""
+"""The console script, also as `python -m stream_anon`."""
 
-from stream_anon.cli import main
+from __future__ import annotations
+
+import sys
+
+from stream_anon import __version__
+
+
+def main() -> None:
+    """Run one command; the version is printed without loading any of them."""
+    if sys.argv[1:] == ["--version"]:
+        sys.stdout.write(f"stream-anon {__version__}\n")
+        return
+    from stream_anon.cli import run
+
+    sys.exit(run(sys.argv[1:]))
+
 
 if __name__ == "__main__":
     main()

@@ -19,7 +19,7 @@ from stream_anon.batch.partitioner import Partitioner, Watch, unwatched
 from stream_anon.batch.support import check
 from stream_anon.batch.sweep import Sweep
 from stream_anon.core.batch import Batch
-from stream_anon.core.group import Group, Reason, release_all
+from stream_anon.core.gate import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported, nearest

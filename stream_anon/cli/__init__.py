@@ -6,59 +6,65 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
 from typing import Annotated
 
+import click
 import typer
+from typer.core import TyperGroup
 
 from stream_anon import __version__
-from stream_anon.cli import (
-    anonymize,
-    attack,
-    audit,
-    broker,
-    check,
-    compare,
-    demo,
-    doctor,
-    feed,
-    handover,
-    init,
-    output,
-    pipe,
-    preview,
-    replay,
-    schema,
-    topics,
-)
-from stream_anon.cli import run as run_command
+from stream_anon.cli import output
 from stream_anon.cli.interrupt import INTERRUPTED
 from stream_anon.errors import PolicyError, StreamAnonError
 
+COMMANDS = (
+    "demo", "init", "check", "preview", "compare", "pipe", "run", "doctor", "handover", "broker", "topics", "feed",
+    "anonymize", "replay", "audit", "attack", "schema",
+)  # fmt: skip
+"""In the order of the help; each is a function in a file of its own name."""
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class _LazyCommands(TyperGroup):
+    """Loads a command when it is called, so that one does not wait for what the others need."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the command that was probably meant, where there is none of the name given."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            close = get_close_matches(args[0], COMMANDS, 1)
+            ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean '{close[0]}'?" if close else ""))
+        return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name not in self.commands:
+            alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, add_completion=False)
+            function = getattr(import_module(f"stream_anon.cli.{cmd_name}"), cmd_name)
+            alone.command(cmd_name, context_settings=_SETTINGS)(function)
+            self.commands[cmd_name] = typer.main.get_command(alone)
+        return self.commands[cmd_name]
+
+
 app = typer.Typer(
     name="stream-anon",
+    cls=_LazyCommands,
     no_args_is_help=True,
     suggest_commands=False,  # click does
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_SETTINGS,
 )
-app.command("demo")(demo.demo)
-app.command("init")(init.init)
-app.command("check")(check.check)
-app.command("preview")(preview.preview)
-app.command("compare")(compare.compare)
-app.command("pipe")(pipe.pipe)
-app.command("run")(run_command.run)
-app.command("doctor")(doctor.doctor)
-app.command("handover")(handover.handover)
-app.command("broker")(broker.broker)
-app.command("topics")(topics.topics)
-app.command("feed")(feed.feed)
-app.command("anonymize")(anonymize.anonymize)
-app.command("replay")(replay.replay)
-app.command("audit")(audit.audit)
-app.command("attack")(attack.attack)
-app.command("schema")(schema.schema)
 
 
 def _version(wanted: bool) -> None:
@@ -79,13 +85,8 @@ def _options(
     """Anonymize a stream of personal records: groups of at least k people, within a delay bound.
 
     Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failure, 2 usage, 3 policy invalid,
-    4 audit failed, 130 interrupted.
+    4 audit failed, 5 too much lost, 130 interrupted.
     """
-
-
-def main() -> None:
-    """The console script."""
-    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:

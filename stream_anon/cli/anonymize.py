@@ -205,6 +205,6 @@ def _lines(found: dict[str, Any], data: Path, out: Path, policy: str) -> Iterato
     yield from raised_in_words(found)
     yield f"{found['seconds']:.1f} s ({found['cpu_seconds']:.1f} s CPU), {found['peak_mb']:,.0f} MB"
     if rejected:
-        yield f"next: find out why rows were rejected: stream-anon check {policy} --data {data}"
+        yield f"next: find out why rows were rejected: {output.check_of(policy, data)}"
     else:
         yield f"next: {audit_of(out, policy, data)}"

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from stream_anon.audit.attacks.attacks import AttackResult, attack_file
-from stream_anon.audit.attacks.measured import Measured
-from stream_anon.audit.policy import read_rules
-from stream_anon.audit.raw.original import read_original
+from stream_anon.auditor.attacks.attacks import AttackResult, attack_file
+from stream_anon.auditor.attacks.measured import Measured
+from stream_anon.auditor.policy import read_rules
+from stream_anon.auditor.raw.original import read_original
 from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.preview import unheard

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from stream_anon.audit.auditor import Auditor, audit_chunks, audit_file
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.policy import Rules, read_rules
-from stream_anon.audit.raw.original import Original, read_original
-from stream_anon.audit.result import AuditResult
+from stream_anon.auditor.auditor import Auditor, audit_chunks, audit_file
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.policy import Rules, read_rules
+from stream_anon.auditor.raw.original import Original, read_original
+from stream_anon.auditor.result import AuditResult
 from stream_anon.cli import output
 from stream_anon.cli.audit_page import page
 from stream_anon.cli.interrupt import interruptible
@@ -108,7 +108,7 @@ def _raw(given: str | None, rules: Rules | None, bootstrap: str | None) -> Origi
     if not given.startswith(TOPIC):
         return read_original(Path(given), rules)
     need_kafka_python()
-    from stream_anon.audit.reading.topics import read_raw_topic
+    from stream_anon.auditor.reading.topics import read_raw_topic
 
     topic = _open(given, rules, bootstrap, Isolation.COMMITTED, published=False)
     try:
@@ -119,7 +119,7 @@ def _raw(given: str | None, rules: Rules | None, bootstrap: str | None) -> Origi
 
 def _open(given: str, rules: Rules | None, bootstrap: str | None, isolation: Isolation, published: bool = True) -> Any:
     """Open a topic by its name, or the policy's for a bare `kafka:`; the broker and its options are the policy's."""
-    from stream_anon.audit.reading.topics import Topic
+    from stream_anon.auditor.reading.topics import Topic
     from stream_anon.kafka.clients.kafka_python.options import client_options
 
     kafka = rules.kafka if rules else None
@@ -142,7 +142,7 @@ def _topic(
 ) -> tuple[AuditResult, Any]:
     """Audit a topic and return the result, and what ended it if it was followed."""
     need_kafka_python()
-    from stream_anon.audit.reading.topics import TopicReader
+    from stream_anon.auditor.reading.topics import TopicReader
 
     findings, asked = Findings(), Event()
     reader, repeats = TopicReader(rules, findings), isolation is Isolation.UNCOMMITTED
@@ -212,4 +212,6 @@ def next_step(result: AuditResult, policy: Path | None, raw: str | None) -> str:
         return f"next: pass --raw ORIGINAL to {counted}match rows"
     if result.source.startswith(TOPIC) or raw.startswith(TOPIC):
         return "next: everything was checked; --follow keeps watching"
-    return f"next: stream-anon attack {result.source} --raw {raw} -p {policy}"
+    return (
+        f"next: stream-anon attack {output.quoted(result.source)} --raw {output.quoted(raw)} -p {output.quoted(policy)}"
+    )

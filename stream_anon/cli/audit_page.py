@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stream_anon.audit.attacks.chance import Chance
-from stream_anon.audit.checks import Check
-from stream_anon.audit.result import AuditResult
+from stream_anon.auditor.attacks.chance import Chance
+from stream_anon.auditor.checks import Check
+from stream_anon.auditor.result import AuditResult
 from stream_anon.report import Page, Risk
 from stream_anon.report.charts import percent
 from stream_anon.report.parts import Part, Table, Tile, Tone, Verdict, Verdicts

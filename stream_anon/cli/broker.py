@@ -51,7 +51,7 @@ def broker(
         local.start()
         created = client.create_topics(local.bootstrap, topics)
         output.say(f"Kafka listens on {local.bootstrap}" + (f"; created {', '.join(created)}" if created else ""))
-        output.say(f"next: stream-anon run -p {policy or 'POLICY'} — end with Ctrl-C")
+        output.say(f"next: stream-anon run -p {output.quoted(policy) if policy else 'POLICY'} — end with Ctrl-C")
         ended.wait()
     finally:
         local.remove()

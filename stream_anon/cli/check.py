@@ -10,10 +10,10 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
-from stream_anon.cli.sample import letters, read_sample, rejections_of
 from stream_anon.core.decode import Rejection
 from stream_anon.core.lint import warnings
 from stream_anon.errors import Diagnostic, PolicyError, Severity
+from stream_anon.insight.sample import letters, read_sample, rejections_of
 
 
 def check(
@@ -69,8 +69,8 @@ def _closing(name: str, policy: Path, data: Path | None, found: list[Diagnostic]
         return f"{name}: {_count(errors, 'error')} — next: correct {it} and check again"
     ok = f"{name}: ok" + (f", {_count(remarks, 'warning')}" if remarks else "")
     if data is None:
-        return f"{ok} — next: stream-anon check {policy} --data SAMPLE"
-    return f"{ok} — next: stream-anon preview {data} --policy {policy}"
+        return f"{ok} — next: stream-anon check {output.quoted(policy)} --data SAMPLE"
+    return f"{ok} — next: stream-anon preview {output.quoted(data)} --policy {output.quoted(policy)}"
 
 
 def _count(number: int, word: str) -> str:

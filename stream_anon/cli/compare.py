@@ -119,7 +119,7 @@ def compare(
     console = output.talk()
     console.print(_table(runs))
     if tally.rejected.total():
-        console.print(f"{tally.rejected.total():,} rows were rejected: stream-anon check {policy} --data {data}")
+        console.print(f"{tally.rejected.total():,} rows were rejected: {output.check_of(policy, data)}")
     if tally.counts == "records":
         console.print(Text(NO_SUBJECT, style="yellow"))
     for path in filter(None, (html, png)):
@@ -187,6 +187,6 @@ def _next_step(runs: list[Run], policy: Path) -> str:
     within = [run for run in runs if run.setting.bound is not None]
     best = min(within or runs, key=lambda run: run.result.loss).setting
     if best.bound is None:
-        return f"stream-anon anonymize DATA -p {policy} -o OUT --algorithm {best.algorithm}"
+        return f"stream-anon anonymize DATA -p {output.quoted(policy)} -o OUT --algorithm {best.algorithm}"
     wanted = ", ".join(f"{key}: {value:g}" for key, value in best.bound.model_dump(exclude_none=True).items())
     return f"write what you choose into {policy}; {best.algorithm} loses least with stream: {{max_delay: {{{wanted}}}}}"

@@ -80,7 +80,7 @@ def demo(
         return
     if kafka and policy is not None:
         raise typer.BadParameter(
-            f"the demo's own only: for yours, stream-anon broker -p {policy}", param_hint="--policy"
+            f"the demo's own only: for yours, stream-anon broker -p {output.quoted(policy)}", param_hint="--policy"
         )
     rate = rate or (RATE if COMPILED else RATE_WITHOUT_NUMBA)
     console = output.talk()
@@ -168,7 +168,7 @@ def _closing(checks: list[Check], rate: float, policy: Path | None, kafka: bool)
     if kafka:
         return "every promise kept — next: give your policy a `kafka` part, then stream-anon broker -p POLICY"
     if policy:
-        return f"every promise kept — next: stream-anon pipe -p {policy} < RECORDS"
+        return f"every promise kept — next: stream-anon pipe -p {output.quoted(policy)} < RECORDS"
     return "every promise kept — next: stream-anon demo --save hospital"
 
 

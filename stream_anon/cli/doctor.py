@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_setup import prepare_for_kafka
+from stream_anon.cli.kafka_setup import prepare_for_kafka, warn_of_exposure
 
 if TYPE_CHECKING:
     from stream_anon.kafka.doctor import Finding
@@ -27,6 +27,7 @@ def doctor(
         stream-anon doctor -p policy.yaml
     """
     loaded, schema = prepare_for_kafka(policy)
+    warn_of_exposure(loaded)
     from stream_anon.kafka.clients import client_of
     from stream_anon.kafka.doctor import Doctor
     from stream_anon.worker.checkup import ledger_findings
@@ -51,7 +52,8 @@ def doctor(
     if as_json:
         output.print_json({"good": good, "findings": [asdict(finding) for finding in found]})
     else:
-        output.say(f"next: stream-anon run -p {policy}" if good else "next: correct what failed and run doctor again")
+        again = "next: correct what failed and run doctor again"
+        output.say(f"next: stream-anon run -p {output.quoted(policy)}" if good else again)
     if not good:
         raise typer.Exit(1)
 

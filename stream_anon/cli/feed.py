@@ -60,7 +60,7 @@ def feed(
         topic.flush()
     if as_json:
         output.print_json({"topic": kafka.input, "records": topic.taken})
-    output.say(f"{kafka.input} took {topic.taken:,} records — next: stream-anon run -p {policy}")
+    output.say(f"{kafka.input} took {topic.taken:,} records — next: stream-anon run -p {output.quoted(policy)}")
     interrupt.leave()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -52,4 +51,4 @@ def handover(
     finally:
         transport.close()
     output.say(f"group {kafka.group}: {count} ledger(s) belong to policy {loaded.policy.name} now")
-    output.say(f"next: stream-anon run -p {shlex.quote(str(policy))}")
+    output.say(f"next: stream-anon run -p {output.quoted(policy)}")

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
-from stream_anon.cli.sample import read_sample
 from stream_anon.core.spelling import EVERY_RULE, Spelling, near_equal
 from stream_anon.formats.tables import TableError, kind_of
 from stream_anon.formats.writers import new_file, refuse_to_overwrite
 from stream_anon.insight.propose import Column, Proposal, columns_of, judge, policy_name, policy_text, subject_of
+from stream_anon.insight.sample import read_sample
 
 LIMIT = 100_000
 """Rows that are looked at: enough to meet nearly every value, few enough to take some seconds."""
@@ -76,7 +76,9 @@ def init(
     console.print(f"k counts {'records' if subject is None else f'different values of {subject.name}'}: see DECIDE")
     console.print(f"wrote {', '.join(map(str, [out, *files]))} from {counted}")
     step = f"read {out}, decide the lines marked DECIDE ({asked} of {len(proposals)} columns), then"
-    console.print(Text(f"next: {step}: stream-anon check {out} --data {data}", style="bold green"))
+    console.print(
+        Text(f"next: {step}: stream-anon check {output.quoted(out)} --data {output.quoted(data)}", style="bold green")
+    )
 
 
 def _refuse_names_inside_others(data: Path, names: list[str]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
+from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
+from stream_anon.core.lint import exposed
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PolicyError, StreamAnonError
 from stream_anon.policy import LoadedPolicy
@@ -25,6 +27,11 @@ def prepare_for_kafka(path: Path) -> tuple[LoadedPolicy, Schema]:
     if found:
         raise PolicyError(found)
     return loaded, schema
+
+
+def warn_of_exposure(loaded: LoadedPolicy) -> None:
+    """Say what lets others see more than the output tells."""
+    output.show(loaded.diagnostics(list(exposed(loaded.policy))))
 
 
 def need_clients() -> None:

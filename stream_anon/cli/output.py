@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -30,6 +31,16 @@ def talk() -> Console:
 def say(message: str, style: str = "") -> None:
     """Print one line on stderr."""
     talk().print(Text(message, style=style))
+
+
+def quoted(path: Path | str) -> str:
+    """A file's name as a shell takes it for one word, for the commands that are suggested."""
+    return shlex.quote(str(path))
+
+
+def check_of(policy: Path | str, data: Path | str) -> str:
+    """The command that holds a policy against data."""
+    return f"stream-anon check {quoted(policy)} --data {quoted(data)}"
 
 
 def print_json(value: Any) -> None:

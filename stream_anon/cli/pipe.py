@@ -192,18 +192,18 @@ def _summary(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> Iter
 def _next_step(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> str:
     tally = pipeline.tally
     if not tally.consumed:
-        return f"stream-anon pipe -p {policy} < RECORDS"
+        return f"stream-anon pipe -p {output.quoted(policy)} < RECORDS"
     if tally.rejected.total() == tally.consumed and tally.rejected.keys() <= {Reject.NOT_JSON, Reject.NOT_OBJECT}:
         return "no line was a JSON object; if the input is CSV, pass --csv"
     if tally.rejected:
         there = f"see {dead_letters}, then" if dead_letters else "find out why lines were rejected:"
-        return f"{there} stream-anon check {policy} --data SAMPLE"
+        return f"{there} stream-anon check {output.quoted(policy)} --data SAMPLE"
     if pipeline.late:
-        clock = f"stream-anon replay RECORDS -p {policy} --rate N -o OUT"
+        clock = f"stream-anon replay RECORDS -p {output.quoted(policy)} --rate N -o OUT"
         return f"let records come more slowly, or, for a file, on a clock of its own: {clock}"
     if tally.suppressed:
         return f"a longer stream.max_delay or a smaller k in {policy} suppresses less"
-    return f"stream-anon audit PUBLISHED -p {policy} --raw RECORDS"
+    return f"stream-anon audit PUBLISHED -p {output.quoted(policy)} --raw RECORDS"
 
 
 def _count(number: int, word: str) -> str:

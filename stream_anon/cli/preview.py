@@ -19,12 +19,12 @@ from stream_anon.cli.anonymize import bars
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import as_data, lines_of, result_of
-from stream_anon.cli.sample import letters
 from stream_anon.core.decode import Rejection
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part, kind_of, read_parts
 from stream_anon.formats.writers import new_file, refuse_to_overwrite
 from stream_anon.insight.before_after import Pair, pairs, typical
+from stream_anon.insight.sample import letters
 from stream_anon.local.trial import encode_all, try_stream
 from stream_anon.observe.tally import Tally
 from stream_anon.report import Result, page_of, render
@@ -131,24 +131,25 @@ def _word(value: Any) -> str:
 
 def _next_step(result: Result, schema: Schema, data: Path, policy: Path, rate: float) -> str:
     """Return the one suggestion that would help most."""
+    table, judged = output.quoted(data), output.quoted(policy)
     delay = schema.policy.stream.max_delay
     if result.rejected:
-        return f"find out why {result.rejected:,} rows were rejected: stream-anon check {policy} --data {data}"
+        return f"find out why {result.rejected:,} rows were rejected: {output.check_of(policy, data)}"
     within = min((delay.time or float("inf")) * rate, delay.records or float("inf"), max(result.records, 1))
     short = within < FEW * result.k
     if not result.published or result.suppressed / max(result.records, 1) > MUCH_SUPPRESSED:
         return (
             f"too much is suppressed: a longer stream.max_delay, a smaller k or a milder model in {policy}, or see "
-            f"what each choice costs: stream-anon compare {data} -p {policy}"
+            f"what each choice costs: stream-anon compare {table} -p {judged}"
         )
     if result.loss > HIGH_LOSS and short:
         return (
             f"the loss is high, for only {within:,.0f} records meet within the bound: a longer stream.max_delay in "
-            f"{policy}, or see what each choice costs: stream-anon compare {data} -p {policy}"
+            f"{policy}, or see what each choice costs: stream-anon compare {table} -p {judged}"
         )
     if result.loss > HIGH_LOSS:
         worst = max(result.losses, key=lambda name: result.losses[name])
         return (
             f"the loss is high, most of all in {worst}: give it steps in between (docs/hierarchies.md), or leave it out"
         )
-    return f"stream-anon pipe -p {policy}{' --csv' if kind_of(data) == 'csv' else ''} < {data} > anonymous.jsonl"
+    return f"stream-anon pipe -p {judged}{' --csv' if kind_of(data) == 'csv' else ''} < {table} > anonymous.jsonl"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import Any
 
 from rich.text import Text
 
+from stream_anon.cli import output
 from stream_anon.core.decode import LineCount
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.insight.risk import classes_after, classes_before
 from stream_anon.observe.tally import Delays, Tally, smallest_group
 from stream_anon.report import Delay, Result, Risk
@@ -133,7 +133,7 @@ def raised_in_words(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def audit_of(out: Path | str, policy: Path | str, data: Path | str) -> str:
     """Return the command that audits what was published."""
-    published, judged, raw = (shlex.quote(str(path)) for path in (out, policy, data))
+    published, judged, raw = (output.quoted(path) for path in (out, policy, data))
     return f"stream-anon audit {published} -p {judged} --raw {raw}"
 
 

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_setup import prepare_for_kafka
+from stream_anon.cli.kafka_setup import prepare_for_kafka, warn_of_exposure
 from stream_anon.cli.options import MaxRejected, MaxSuppressed
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.workers import supervise
@@ -72,6 +72,8 @@ def run(
         stream-anon run -p policy.yaml --workers 4
     """
     loaded, schema = prepare_for_kafka(policy)
+    if slot is None:
+        warn_of_exposure(loaded)
     if workers > 1:
         more = ["--from", start.value] if start else []
         more += [] if max_rejected is None else ["--max-rejected", str(max_rejected)]

@@ -29,5 +29,6 @@ def save(folder: Path, seed: int) -> None:
         raise SaveError(f"{error.filename}: already exists; name another folder") from None
     except OSError as error:
         raise SaveError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
-    output.say(f"wrote {policy} and {records} — next: stream-anon check {policy} --data {records}", style="bold green")
-    output.say(f"then: stream-anon pipe -p {policy} < {records}")
+    named, sample = output.quoted(policy), output.quoted(records)
+    output.say(f"wrote {policy} and {records} — next: stream-anon check {named} --data {sample}", style="bold green")
+    output.say(f"then: stream-anon pipe -p {named} < {sample}")

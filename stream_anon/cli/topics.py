@@ -44,4 +44,4 @@ def topics(
         done = "created" if topic in created else "there"
         output.say(f"{done:<9}{topic}, {fact.partitions} partition(s), {fact.cleanup_policy}")
     facts[kafka.output].refuse_compaction(kafka.output)
-    output.say(f"next: stream-anon run -p {policy}")
+    output.say(f"next: stream-anon run -p {output.quoted(policy)}")

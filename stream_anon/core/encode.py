@@ -33,11 +33,13 @@ class Encoder:
     """A converter of records into a `Batch` under one schema.
 
     A row's subject is a hash of its identifier; without a declared subject each row is its own, identified by
-    its ref. Every method takes refs (n, 2) and arrival times (n,) of the records in their order.
+    its ref. With `stable_subjects` the hash is keyed by the policy's secret and survives the process. Every method
+    takes refs (n, 2) and arrival times (n,) of the records in their order.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, stable_subjects: bool = False) -> None:
         self._schema = schema
+        self._subject_key = schema.keys.subject if stable_subjects else None
         types = {column.name: column.type for column in schema.quasi}
         for column in schema.sensitive:
             types[column.name] = column.type
@@ -98,7 +100,7 @@ class Encoder:
         if schema.subject is None:
             subject = identities(ref)
         else:
-            subject, nameless = hash_subjects(column(schema.subject), schema.naming)
+            subject, nameless = hash_subjects(column(schema.subject), schema.naming, self._subject_key)
             refuse(schema.subject, nameless * int(Trouble.MISSING))
         serial = np.full(n, UNNUMBERED, dtype=np.int64)
         batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, serial, values)

@@ -93,7 +93,7 @@ def _looked_up(hierarchy: Hierarchy, table: CostTable) -> CostTable:
 
 @inner
 def line(slope: float, highest: int, low: int, high: int) -> float:
-    """Return the cost of a range of plain numbers; positions from `highest` on are extra leaves, alone with themselves."""
+    """Return the cost of a range of plain numbers; positions from `highest` on are extra leaves, each on its own."""
     if high < highest:
         return min((high - low) * slope, 1.0)
     return 0.0 if low == high else 1.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import not_
 from typing import Any
 
@@ -35,6 +35,7 @@ class Keys:
         self.value = _derive(root, b"value")
         self.group = _derive(root, b"group")
         self.ledger = _derive(root, b"ledger")
+        self.subject = _derive(root, b"subject")
 
     def __repr__(self) -> str:
         return "<Keys>"
@@ -55,15 +56,23 @@ def keyed(key: bytes, data: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(data, key=key, digest_size=8).digest(), "little", signed=True)
 
 
-def hash_subjects(values: Iterable[Any], spelling: Spelling) -> tuple[Ints, npt.NDArray[np.bool_]]:
+def hash_subjects(
+    values: Iterable[Any], spelling: Spelling, key: bytes | None = None
+) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Return who each row is about, as a number that means nothing to another process, and which rows name nobody.
 
     An identifier is known by its text, compared as `spelling` says: 7 and "7" are one person, and by default so are
-    "P1" and " p1". Nothing is remembered. Two people of one number, one chance in 2^64, would count as one.
+    "P1" and " p1". With a key the number is the same in every process that has it. Nothing is remembered. Two people
+    of one number, one chance in 2^64, would count as one.
     """
     names = [spelling(value) or "" for value in values]
-    people = np.fromiter(map(hash, names), np.int64, len(names))
+    number = hash if key is None else partial(_keyed_name, key)
+    people = np.fromiter(map(number, names), np.int64, len(names))
     return people, np.fromiter(map(not_, names), np.bool_, len(names))
+
+
+def _keyed_name(key: bytes, name: str) -> int:
+    return keyed(key, name.encode("utf-8", "surrogatepass"))
 
 
 class ValueHash:

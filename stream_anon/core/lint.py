@@ -45,6 +45,7 @@ def warnings(loaded: LoadedPolicy, schema: Schema, rows: Iterable[Row] | None = 
         *_many(loaded.policy),
         *_exact_ends(loaded.policy),
         *_secrets(loaded),
+        *exposed(loaded.policy),
         *_shares(loaded.policy),
         *_sensitivities(schema),
         *_trees(schema),
@@ -67,6 +68,28 @@ def _subject(policy: Policy) -> Iterator[Problem]:
             hint = 'name the column that identifies people: "subject: ..."'
             message = "k counts records, not people: one person with k records would be a group alone"
             yield _warning(("privacy", index, "k"), "k-counts-records", message, hint)
+
+
+def exposed(policy: Policy) -> Iterator[Problem]:
+    """Warn of settings that let others see more than the output tells: `run` and `doctor` say them too."""
+    if getattr(policy.algorithm, "reuse", False):
+        message = "with reuse a record may leave alone, in the box of a group that was published before it"
+        hint = "reuse: false; whoever sees when somebody's record came in finds it among those that left alone"
+        yield _warning(("algorithm", "reuse"), "reuse", message, hint)
+    kafka = policy.kafka
+    if kafka is None:
+        return
+    options = {key.replace("_", "."): value for key, value in kafka.options.items()}
+    encrypted = str(options.get("security.protocol", "PLAINTEXT")).upper().endswith("SSL")
+    if not encrypted and not all(map(_on_this_machine, kafka.bootstrap.split(","))):
+        message = "the connection to a broker on another machine is not encrypted: the records can be read on the way"
+        hint = "options: {security.protocol: SASL_SSL, ...}, see docs/operate.md"
+        yield _warning(("kafka", "bootstrap"), "plaintext-broker", message, hint)
+
+
+def _on_this_machine(address: str) -> bool:
+    host = address.strip().rpartition("://")[2].rpartition(":")[0].strip("[]").lower()
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _many(policy: Policy) -> Iterator[Problem]:

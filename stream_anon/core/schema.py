@@ -46,6 +46,25 @@ class Loaded(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _InMemory:
+    """A policy without the text of a file: findings name the place by its path."""
+
+    policy: Policy
+
+    @property
+    def folder(self) -> Path:
+        """Where the files it names are sought."""
+        return self.policy.folder
+
+    def diagnostics(self, found: Sequence[Problem]) -> list[Diagnostic]:
+        """Return the problems with the paths of the words to change."""
+        return [
+            Diagnostic(p.code, p.message, ".".join(["policy", *map(str, p.path)]), hint=p.hint, severity=p.severity)
+            for p in found
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class QuasiColumn:
     """A quasi-identifier, ready to encode and generalize."""
 
@@ -143,6 +162,11 @@ class Schema:
         if counting == "ncp":
             return self.prices, hierarchies
         return pack(hierarchies, [column.weight for column in self.quasi]), hierarchies
+
+    @classmethod
+    def of(cls, policy: Policy) -> Schema:
+        """Build and check everything for a policy, whether or not it came from a file."""
+        return cls.compile(_InMemory(policy))
 
     @classmethod
     def compile(cls, loaded: Loaded) -> Schema:

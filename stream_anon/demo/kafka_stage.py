@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Reason, release
+from stream_anon.core.gate import Reason, release
 from stream_anon.core.record_template import ENVELOPE
 from stream_anon.core.schema import Schema
 from stream_anon.demo.cluster import INPUT, NUMBER, OUTPUT, DemoCluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.demo.performance import STEP, BeforeAfter, Performance
 from stream_anon.local.pipeline import Pipeline

@@ -14,8 +14,9 @@ from typing import IO, Any, Protocol
 
 import msgspec
 
-from stream_anon.core.group import Group, encode_lines
+from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Interval
+from stream_anon.core.publish import encode_lines
 from stream_anon.core.record_template import ENVELOPE
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import TableError, arrow, flat, kind_of

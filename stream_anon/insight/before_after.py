@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from stream_anon.core.decode import Payload
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.formats.tables import Part, flat
 
 Record = dict[str, Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stream_anon.core.batch import Batch
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.local.simulation import Simulation
 

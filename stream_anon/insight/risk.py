@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.privacy.base import distinct_each
 

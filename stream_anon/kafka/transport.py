@@ -12,6 +12,12 @@ Ref = tuple[int, int]
 """Where a record of the input stands: (partition, offset)."""
 
 
+LEDGER_TOO_LARGE = (
+    "the broker does not take the ledgers of a transaction: set max.message.bytes of __consumer_offsets, or the "
+    "broker's message.max.bytes, to 4,200 per partition of the input or more"
+)
+
+
 class TransportError(StreamAnonError):
     """The broker or the connection failed; no message holds a record's content."""
 

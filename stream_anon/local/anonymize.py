@@ -11,7 +11,7 @@ from stream_anon.batch import build, partition
 from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Rejection
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part
 from stream_anon.formats.writers import RecordWriter

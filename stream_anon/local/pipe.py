@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import IO
 
 from stream_anon.core.decode import Rejection
-from stream_anon.core.group import Group, encode_lines
+from stream_anon.core.gate import Group
+from stream_anon.core.publish import encode_lines
 from stream_anon.core.schema import Schema
 from stream_anon.formats.csv_lines import CsvLines
 from stream_anon.formats.lines import Lines

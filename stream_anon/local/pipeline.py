@@ -10,7 +10,7 @@ import numpy as np
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Payload, Rejection
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.observe.tally import Tally
 from stream_anon.stream import build
@@ -27,7 +27,7 @@ class Pipeline:
     when its oldest row is due. A buffer that fills is no reason to stop or to drop: its oldest rows are due early.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, stable_subjects: bool = False) -> None:
         self.schema = schema
         self.engine = build(_with_room(schema))
         self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
@@ -36,7 +36,7 @@ class Pipeline:
         self.hurried = 0  # groups that left before their time because the buffer was full
         self._early = 0.0 if self.bound is None else min(EARLY * self.bound, AT_MOST)
         self._ahead = -np.inf  # the engine's clock, which never runs backwards
-        self._encoder = Encoder(schema)
+        self._encoder = Encoder(schema, stable_subjects)
 
     def feed(self, records: Sequence[tuple[int, Payload]], now: float) -> tuple[list[Group], list[Rejection]]:
         """Take numbered records that arrived at `now`. A rejection's index is the number of its record."""
@@ -76,10 +76,21 @@ class Pipeline:
             for group in groups:
                 self.late += int(np.count_nonzero(now - group.arrived > self.bound))
 
-    def wait(self, now: float) -> float | None:
-        """Seconds until something is due, None if nothing is."""
+    @property
+    def deadline(self) -> float | None:
+        """When `tick` must be called at the latest, on the caller's clock; None if nothing waits for the clock."""
         deadline = self.engine.next_deadline()
-        return None if deadline is None else max(0.0, deadline - self._early - now)
+        return None if deadline is None else deadline - self._early
+
+    def wait(self, now: float) -> float | None:
+        """Return the seconds until something is due, None if nothing is."""
+        deadline = self.deadline
+        return None if deadline is None else max(0.0, deadline - now)
+
+    def take_back(self, rows: Batch) -> None:
+        """Take rows up again that waited elsewhere; they keep their numbers and ages, and nothing leaves yet."""
+        self._ahead = max(self._ahead, float(rows.arrived.max()))
+        self.engine.take_back(rows)
 
     def _reach(self, now: float) -> float:
         self._ahead = max(self._ahead, now + self._early)

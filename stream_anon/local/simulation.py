@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from stream_anon.core.batch import Batch
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats
 from stream_anon.core.schema import Schema
 from stream_anon.local.pipeline import Pipeline

@@ -12,7 +12,7 @@ from stream_anon.batch import partition
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Rejection
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part
 from stream_anon.local.simulation import Simulation

@@ -11,7 +11,7 @@ import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
 from stream_anon import __version__
-from stream_anon.core.group import Reason
+from stream_anon.core.gate import Reason
 from stream_anon.observe.observer import Floats, Observer
 
 _SHARES = (0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.25, 2.0)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from stream_anon.core.decode import LineCount, Rejection
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats, Ints, Tree
 from stream_anon.core.loss.sensitive import sensitive_loss
 

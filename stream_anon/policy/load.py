@@ -43,11 +43,20 @@ def load(path: Path | str, environment: Mapping[str, str] | None = None) -> Load
     except ValidationError as error:
         found = findings(error, source.data)
         raise PolicyError(in_order(source.diagnostic(problem, key) for problem, key in found)) from None
-    loaded = LoadedPolicy(policy, source, Path(path).parent)
+    policy._folder = Path(path).parent
+    loaded = LoadedPolicy(policy, source, policy.folder)
     broken = [problem for problem in problems(policy) if problem.severity is Severity.ERROR]
     if broken:
         raise PolicyError(loaded.diagnostics(broken))
     return loaded
+
+
+def load_policy(path: Path | str, environment: Mapping[str, str] | None = None) -> Policy:
+    """Read and check a policy file; `${NAME}` in it is taken from the environment.
+
+    Raises `PolicyError` with everything that is wrong, each finding with its line, its reason and a remedy.
+    """
+    return load(path, environment).policy
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, PrivateAttr, SecretStr
 
 from stream_anon.policy.attributes import Attribute, QuasiIdentifier, Sensitive
 from stream_anon.policy.fields import Part, Settings
@@ -33,6 +34,13 @@ class Policy(Settings):
     stream: StreamSettings = StreamSettings()
     algorithm: AlgorithmSettings = CailSettings(name="cail")
     kafka: KafkaSettings | None = None
+
+    _folder: Path = PrivateAttr(default_factory=Path)
+
+    @property
+    def folder(self) -> Path:
+        """The folder to which the paths in the policy are relative: that of its file, else the current one."""
+        return self._folder
 
     @property
     def quasi_identifiers(self) -> dict[str, QuasiIdentifier]:

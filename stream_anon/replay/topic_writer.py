@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import (
     AbortableError,

@@ -13,14 +13,14 @@ from stream_anon.stream.castle import Castle
 from stream_anon.stream.engine import Engine
 from stream_anon.stream.fads import Fads
 from stream_anon.stream.group_finder import GroupFinder, kernels_of
-from stream_anon.stream.outcome import Anonymizer, Outcome
+from stream_anon.stream.outcome import Outcome, StreamEngine
 from stream_anon.stream.reusable_groups import ReusableGroups
 from stream_anon.stream.standing import StandingClusters
 
 REMEMBERED = 100
 """Groups that may take in a row later on, where an algorithm reuses them: as many as CASTLE averages over."""
 
-__all__ = ["Algorithm", "Anonymizer", "Engine", "Outcome", "build"]
+__all__ = ["Algorithm", "Engine", "Outcome", "StreamEngine", "build"]
 
 
 def build(schema: Schema, compiled: bool | None = None) -> Engine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from stream_anon.core.group import Group, Reason
+from stream_anon.core.gate import Group, Reason
 from stream_anon.core.hierarchy import Ints
 from stream_anon.policy.settings import MaxDelay
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.core.group import Group, Reason
+from stream_anon.core.gate import Group, Reason
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.policy.settings import CailSettings, MaxDelay
 from stream_anon.stream.algorithm import Algorithm, Chosen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Ints
 from stream_anon.policy.settings import CastleSettings
 from stream_anon.stream.algorithm import Algorithm

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_anon.core.batch import UNNUMBERED, Batch
-from stream_anon.core.group import Group, Reason, release_all
+from stream_anon.core.gate import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
 from stream_anon.stream.algorithm import Algorithm, Chosen
@@ -21,7 +21,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 class Engine:
-    """The implementation of `Anonymizer` for any algorithm.
+    """Implements `StreamEngine` for any algorithm.
 
     A row is due when it has waited `max_delay.time` seconds or seen `max_delay.records` later arrivals. With
     `on_deadline: hold`, a row that cannot be placed stays, available to later groups, and is tried again at the end.
@@ -133,6 +133,15 @@ class Engine:
         """Return the share of the bound after which the algorithm first tries this row; all of it once that failed."""
         patient = int(self._buffer.columns.serial[slot]) == self._patient
         return 1.0 if patient else self._algorithm.window(self._since(slot))
+
+    def waiting(self) -> Batch:
+        """Return a copy of the rows that wait, oldest first."""
+        return self._buffer.rows(self._buffer.waiting().copy())
+
+    def take_back(self, rows: Batch) -> None:
+        """Let rows wait again that were exported from another engine; what is due leaves at the next tick."""
+        slots = self._buffer.stage(rows)
+        self._buffer.admit(slots)
 
     def remove(self, ref: Ints) -> Batch:
         """Remove rows from the buffer without publishing them and return them."""

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from stream_anon.core.batch import Batch
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Ints
 
 
@@ -27,8 +27,8 @@ class Outcome:
     crowded_out: list[Group] = field(default_factory=list)
 
 
-class Anonymizer(Protocol):
-    """The interface of an engine. Every row leaves exactly once: in a group, suppressed, or by `remove`.
+class StreamEngine(Protocol):
+    """An engine. Every row leaves exactly once: in a group, suppressed, or by `remove`.
 
     `now` never runs backwards. A row is due when it is older than the policy's bound, by the clock or by the number of
     rows that arrived after it; no call returns while a due row is inside, unless the policy holds such rows back.

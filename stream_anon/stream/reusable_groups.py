@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from stream_anon.core.batch import Batch
-from stream_anon.core.group import Group, reuse
+from stream_anon.core.gate import Group, reuse
 
 
 class ReusableGroups:

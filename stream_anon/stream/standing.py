@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.policy.settings import CailSettings
 from stream_anon.stream.algorithm import Algorithm

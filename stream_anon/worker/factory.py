@@ -7,7 +7,8 @@ import socket
 from dataclasses import replace
 
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Reason, encode_all, release
+from stream_anon.core.gate import Reason, release
+from stream_anon.core.publish import encode_all
 from stream_anon.core.record_template import writable
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Problem, StreamAnonError

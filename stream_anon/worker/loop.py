@@ -256,6 +256,8 @@ class Worker:
             self.ownership.membership = None  # whatever it was, the next stable capture decides anew
             self._transport.renew()
             self._settle(plan)
+            with suppress(AbortableError):  # the broker is not there for the moment
+                self.ownership.check_sizes(self._clock())
         else:
             self._apply(plan)
         ended = self._clock()

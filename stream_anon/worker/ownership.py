@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 
+from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import AbortableError, Committed, Membership, Polled, TopicFacts, Transport
 from stream_anon.observe.observer import Observer
 from stream_anon.worker.groups import Core
@@ -22,6 +23,7 @@ _TELL_EVERY = 30.0  # seconds between words about partitions that wait for a pre
 _STUCK = "ask stream-anon doctor"
 _ANCHOR = 0
 """The partition whose owner writes a group's first ledger. Nobody else begins before: the group has one policy."""
+_AROUND = 512  # bytes that a batch of one record takes beside it
 _TRIES = 5  # questions for the ledgers before a worker joins; a new broker needs some seconds for the first answer
 
 
@@ -63,7 +65,20 @@ class Ownership:
             facts.refuse_an_old_broker()
             if topic == settings.output:
                 facts.refuse_compaction(topic)
-                self._state.largest = min(self._state.largest, facts.max_message_bytes - 512)
+        self.check_sizes(0.0)
+
+    def check_sizes(self, now: float) -> None:
+        """Ask how large a record the topics take now; `StreamAnonError` if what was announced is larger."""
+        settings, state = self._settings, self._state
+        if settings.dead_letter is not None:
+            state.limit_letters(self._transport.facts(settings.dead_letter).max_message_bytes - _AROUND)
+        most = self._transport.facts(settings.output).max_message_bytes - _AROUND
+        announced = state.limit(most, now)
+        if announced > most:
+            raise StreamAnonError(
+                f"the output topic takes records of {most + _AROUND:,} bytes at most, and groups with larger ones are "
+                f"announced: set max.message.bytes of {settings.output} to {announced + _AROUND} or more"
+            )
 
     def check_policy(self) -> None:
         """Refuse to join a group that works by another policy. What is not told now is judged when it is restored."""

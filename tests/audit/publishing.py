@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from stream_anon.audit.auditor import audit_file
-from stream_anon.audit.policy import Rules, read_rules
-from stream_anon.audit.raw.original import read_original
-from stream_anon.audit.result import AuditResult
+from stream_anon.auditor.auditor import audit_file
+from stream_anon.auditor.policy import Rules, read_rules
+from stream_anon.auditor.raw.original import read_original
+from stream_anon.auditor.result import AuditResult
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import read_parts
 from stream_anon.formats.writers import new_file, writer_for

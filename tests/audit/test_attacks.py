@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from publishing import people, publish
 
-from stream_anon.audit.attacks.attacks import AttackResult, attack_file, attacks, breach
-from stream_anon.audit.policy import read_rules
-from stream_anon.audit.raw.original import Original, read_original
-from stream_anon.audit.raw.views import View, before
+from stream_anon.auditor.attacks.attacks import AttackResult, attack_file, attacks, breach
+from stream_anon.auditor.policy import read_rules
+from stream_anon.auditor.raw.original import Original, read_original
+from stream_anon.auditor.raw.views import View, before
 from stream_anon.cli import run
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import read_parts

@@ -18,7 +18,7 @@ from publishing import Published, people, publish
 from stream_anon.cli import run
 from stream_anon.kafka.clients.kafka_python.topics import await_topics
 
-COMMAND = [sys.executable, "-c", "from stream_anon.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from stream_anon.__main__ import main; main()"]
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from publishing import Published, people, publish
 
-from stream_anon.audit.auditor import Auditor
-from stream_anon.audit.findings import Findings
-from stream_anon.audit.pool import Closed
-from stream_anon.audit.reading.lines import LineReader
-from stream_anon.audit.reading.topics import TopicReader
-from stream_anon.audit.result import AuditResult
+from stream_anon.auditor.auditor import Auditor
+from stream_anon.auditor.findings import Findings
+from stream_anon.auditor.pool import Closed
+from stream_anon.auditor.reading.lines import LineReader
+from stream_anon.auditor.reading.topics import TopicReader
+from stream_anon.auditor.result import AuditResult
 
 NOW = 1_790_000_000_000
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stream_anon.audit.attacks.attacks import attack_file
-from stream_anon.audit.attacks.definetti import guesses
-from stream_anon.audit.attacks.measured import Measured
-from stream_anon.audit.policy import read_rules
-from stream_anon.audit.raw.original import read_original
+from stream_anon.auditor.attacks.attacks import attack_file
+from stream_anon.auditor.attacks.definetti import guesses
+from stream_anon.auditor.attacks.measured import Measured
+from stream_anon.auditor.policy import read_rules
+from stream_anon.auditor.raw.original import read_original
 from stream_anon.cli import run
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema

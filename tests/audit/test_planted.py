@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from publishing import MODELS, Published, Record, people, publish
 
-from stream_anon.audit.findings import MEANINGS
+from stream_anon.auditor.findings import MEANINGS
 from stream_anon.cli import run
 
 Records = list[Record]

@@ -13,7 +13,7 @@ from stream_anon.cli import output, run
 from stream_anon.cli.output import excerpt
 from stream_anon.errors import Diagnostic, PrivacyViolation
 
-COMMAND = [sys.executable, "-c", "from stream_anon.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from stream_anon.__main__ import main; main()"]
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Group, Reason, Released, encode_all, release, release_all
+from stream_anon.core.gate import Group, Reason, Released, release, release_all
+from stream_anon.core.publish import encode_all
 from stream_anon.core.record_template import ENVELOPE, RecordTemplate, each_as_json
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PrivacyViolation

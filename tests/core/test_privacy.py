@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_anon.core.batch import NO_GUARD, Batch
-from stream_anon.core.group import Reason, release
+from stream_anon.core.gate import Reason, release
 from stream_anon.core.hierarchy import Tree, branch
 from stream_anon.core.loss.sensitive import sensitive_loss
 from stream_anon.core.privacy import (

@@ -193,7 +193,7 @@ if sys.argv[1] == "plain":
 from pathlib import Path
 from stream_anon.core import kernels
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Reason, release
+from stream_anon.core.gate import Reason, release
 from stream_anon.core.schema import Schema
 from stream_anon.policy import load
 assert sys.argv[1] != "plain" or not kernels.COMPILED

@@ -14,7 +14,7 @@ import numpy as np
 from building import patients
 
 from stream_anon.core.encode import Encoded, Encoder
-from stream_anon.core.group import Reason, release
+from stream_anon.core.gate import Reason, release
 
 COUNT = 40
 BASE = 1_000_003  # made at run time, so that no constant of this file holds what is sought

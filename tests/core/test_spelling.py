@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from core.building import compile_policy
 
-from stream_anon.audit.auditor import audit_file
-from stream_anon.audit.policy import read_rules
+from stream_anon.auditor.auditor import audit_file
+from stream_anon.auditor.policy import read_rules
 from stream_anon.batch import partition
 from stream_anon.cli import run
 from stream_anon.core.encode import Encoder

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from stream_anon import cli
-from stream_anon.core.group import Reason, release
+from stream_anon.core.gate import Reason, release
 from stream_anon.core.schema import Schema
 from stream_anon.worker import factory as build
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from stream_anon.cli import app
+from stream_anon.cli import COMMANDS as ALL_COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page for page in (ROOT / "docs").glob("*.md") if "```console" in page.read_text(encoding="utf-8"))
-COMMANDS = {command.name for command in app.registered_commands}
+COMMANDS = set(ALL_COMMANDS)
 SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -45,6 +45,15 @@ def test_a_page_is_true(page: Path, tmp_path: Path) -> None:
 
 def test_the_pages_are_there() -> None:
     assert {page.stem for page in PAGES} >= {"tutorial", "hierarchies"}
+
+
+def test_the_page_for_programmers_works() -> None:
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 3
+    names: dict[str, object] = {}
+    exec("\n".join(blocks), names)
+    assert len(names["published"]) == 12  # type: ignore[arg-type]
 
 
 def test_the_worked_example_works() -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from stream_anon.batch import ALGORITHMS, partition
 from stream_anon.batch.support import check
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import encode_lines
+from stream_anon.core.publish import encode_lines
 from stream_anon.core.schema import Schema
 from stream_anon.demo import admissions
 from stream_anon.errors import Unsupported

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_anon.audit.policy import read_rules
+from stream_anon.auditor.policy import read_rules
 from stream_anon.cli import run
 from stream_anon.core.hierarchy import build
 from stream_anon.core.hierarchy.base import Leaves

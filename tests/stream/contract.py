@@ -17,10 +17,10 @@ from definitions import PATHS, Row, satisfied
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.policy.settings import StreamSettings
-from stream_anon.stream import Anonymizer, Outcome, build
+from stream_anon.stream import Outcome, StreamEngine, build
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Run:
     """
 
     policy: str
-    engine: Anonymizer
+    engine: StreamEngine
     schema: Schema
     now: float = 0.0
     inside: dict[int, Account] = field(default_factory=dict)

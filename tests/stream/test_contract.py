@@ -29,7 +29,7 @@ from definitions import Row, people
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_anon.core.group import Reason
+from stream_anon.core.gate import Reason
 from stream_anon.policy.settings import MaxDelay, StreamSettings
 
 

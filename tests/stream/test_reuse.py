@@ -10,7 +10,7 @@ from cases import POLICIES, row_of
 from contract import Run, deliver
 from definitions import satisfied
 
-from stream_anon.core.group import Group, Reason, release, reuse
+from stream_anon.core.gate import Group, Reason, release, reuse
 from stream_anon.errors import PrivacyViolation
 from stream_anon.policy.settings import MaxDelay, StreamSettings
 

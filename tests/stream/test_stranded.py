@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Group
+from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.local.pipeline import Pipeline
 from stream_anon.policy.settings import MaxDelay, StreamSettings

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from stream_anon.cli import run
-from stream_anon.core.group import Group, Reason
+from stream_anon.core.gate import Group, Reason
 from stream_anon.core.schema import Schema
 from stream_anon.local.pipeline import Pipeline
 from stream_anon.observe.metrics import Metrics

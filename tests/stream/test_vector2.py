@@ -11,7 +11,7 @@ import pytest
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
-from stream_anon.core.group import Reason
+from stream_anon.core.gate import Reason
 from stream_anon.core.hierarchy import Hierarchy, Tree
 from stream_anon.core.loss.cail import cail_distance
 from stream_anon.core.schema import Schema

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stream_anon.audit.raw.original import raw_columns
-from stream_anon.audit.reading.csv_rows import CsvTable, NoTable
+from stream_anon.auditor.raw.original import raw_columns
+from stream_anon.auditor.reading.csv_rows import CsvTable, NoTable
 from stream_anon.core.decode import Decoder, LineCount, Reject
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats import csv_records

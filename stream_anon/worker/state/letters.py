@@ -22,3 +22,10 @@ def dead_letter(
     if payload is not None:
         letter["payload"] = b64encode(payload).decode("ascii")
     return Outgoing(topic, f"{source}/{partition}/{offset}".encode(), [msgspec.json.encode(letter)])
+
+
+def without_payload(letter: Outgoing) -> Outgoing:
+    """The same letter without the record it is about."""
+    told = msgspec.json.decode(letter.values[0])
+    told.pop("payload", None)
+    return letter._replace(values=[msgspec.json.encode(told)])

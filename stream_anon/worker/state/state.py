@@ -18,7 +18,7 @@ from stream_anon.worker.ledger.ledger import Offsets
 from stream_anon.worker.renderer import GroupRenderer
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.engines import Engines
-from stream_anon.worker.state.letters import dead_letter
+from stream_anon.worker.state.letters import dead_letter, without_payload
 from stream_anon.worker.state.partition import Partition
 from stream_anon.worker.unusable import UNUSABLE, encode_usable, tell
 
@@ -34,7 +34,7 @@ class WorkerState:
         self.partitions: dict[int, Partition] = {}
         self.formed: list[Formed] = []
         self.engines = Engines(core.engine, apart=settings.apart)
-        self.largest = 1_000_000
+        self.largest = self.largest_letter = 1_000_000
         self._back: list[Any] = []
         self._core, self._settings, self._observer = core, settings, observer
         self.renderer = GroupRenderer(core)
@@ -102,6 +102,27 @@ class WorkerState:
                 give_up = (rows.ref[:, 0] == number) & (rows.ref[:, 1] <= old)
                 self._finish(rows.ref[give_up], "ledger_full")
                 self._back.append(rows.take(~give_up))
+
+    def limit(self, largest: int, now: float) -> int:
+        """Take no larger records from now on, and reject those of groups formed; the size of the largest announced."""
+        if largest < self.largest:
+            self.largest, formed, self.formed = largest, self.formed, []
+            for each in formed:
+                if max(map(len, each.records)) > largest:
+                    self._part(each, now)
+                else:
+                    self.formed.append(each)
+        announced = [each for partition in self.partitions.values() for each in partition.announced]
+        return max((len(record) for each in announced for record in each.records), default=0)
+
+    def limit_letters(self, largest: int) -> None:
+        """Keep no payload in a dead letter that its topic does not take."""
+        self.largest_letter = min(self.largest_letter, largest)
+        for partition in self.partitions.values():
+            long = [len(letter.values[0]) > largest for letter in partition.letters]
+            if any(long):
+                pairs = zip(partition.letters, long, strict=True)
+                partition.letters = [without_payload(letter) if is_long else letter for letter, is_long in pairs]
 
     def drop(self, number: int, now: float) -> None:
         """Forget a partition: its rows leave the engine, groups formed with any of them are dissolved."""
@@ -206,7 +227,7 @@ class WorkerState:
         if settings.dead_letter is None:
             return
         for (number, offset), code, column, value in rejected:
-            kept = settings.dead_letter_payload and value is not None and len(value) <= self.largest // 2
+            kept = settings.dead_letter_payload and value is not None and len(value) <= self.largest_letter // 2
             letter = dead_letter(
                 settings.dead_letter, settings.input, number, offset, code, column, value if kept else None
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from stream_anon.kafka.transport import AbortableError, FencedError, TransportError
+from stream_anon.kafka.transport import LEDGER_TOO_LARGE, AbortableError, FencedError, TransportError
 
 _PASSING = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._WAIT_COORD}
 _PASSING |= {
@@ -35,6 +35,8 @@ class translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads
 def translate(error: KafkaError) -> TransportError:
     """Return the transport's error: one to abort and go on, one to end the worker, or one to report."""
     name, code = error.name(), error.code()
+    if code == KafkaError.INVALID_COMMIT_OFFSET_SIZE:
+        return FencedError(LEDGER_TOO_LARGE)
     if error.fatal() or code in _FORBIDDEN:
         return FencedError(name)
     if error.txn_requires_abort() or error.retriable() or passing(error) or code == KafkaError.MSG_SIZE_TOO_LARGE:

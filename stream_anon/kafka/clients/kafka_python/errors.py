@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka import errors as client_errors
 
-from stream_anon.kafka.transport import AbortableError, FencedError, TransportError
+from stream_anon.kafka.transport import LEDGER_TOO_LARGE, AbortableError, FencedError, TransportError
 
 
 class translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a verb
@@ -21,6 +21,8 @@ class translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads
 def translate(error: Exception) -> TransportError:
     """Return the transport's error: one to abort and go on, one to end the worker, or one to report."""
     name = type(error).__name__
+    if isinstance(error, client_errors.InvalidCommitOffsetSizeError):
+        return FencedError(LEDGER_TOO_LARGE)
     if isinstance(error, client_errors.CommitFailedError | client_errors.MessageSizeTooLargeError):
         return AbortableError(name)
     fatal = (

@@ -286,7 +286,10 @@ class KafkaTransport:
     def commit(self) -> None:
         """Flush, check every answer, then commit."""
         with self._watchdog("flush"), translated():
-            self._producer.flush(timeout=30)
+            try:
+                self._producer.flush(timeout=30)
+            except client_errors.UnknownError:  # that is how the client gives up on a batch it has split
+                raise AbortableError("a batch was too large for its topic") from None
         for future, batch in self._futures:
             if not future.is_done or future.failed():
                 raise AbortableError(f"a record was not taken: {type(getattr(future, 'exception', None)).__name__}")

@@ -1,0 +1,84 @@
+"""What is written of groups that passed the gate: labels, records and bytes. Nothing here decides who may leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from stream_anon.core.batch import Objects
+from stream_anon.core.hierarchy import Tree, ValueSet
+from stream_anon.core.record_template import each_as_json
+
+if TYPE_CHECKING:
+    from stream_anon.core.gate import Group, Released
+
+_JSON = msgspec.json.Encoder()
+
+
+def labels_of(group: Group) -> tuple[Any, ...]:
+    """Return the published value of each quasi-identifier."""
+    ends = zip(group.schema.quasi, group.low.tolist(), group.high.tolist(), strict=True)
+    return tuple(
+        column.hierarchy.label_of(group.rows.qi[:, q])
+        if isinstance(column.hierarchy, ValueSet)
+        else column.hierarchy.label(low, high)
+        for q, (column, low, high) in enumerate(ends)
+    )
+
+
+def records_of(group: Group) -> Iterator[dict[str, Any]]:
+    """Yield the records of a group, in the published order."""
+    released, place = group.released, group.place
+    template, labels, envelope = released.schema.template, labels_of(group), released.envelope(place)
+    values = _values(released, released.starts[place], released.starts[place + 1])
+    for row, cells in enumerate(values.tolist(), envelope.first):
+        yield template.nested([*labels, *cells], envelope, row)
+
+
+def encode_lines(groups: Sequence[Group]) -> bytes:
+    """Write the records of all groups as JSON, each ended by a line feed; within a record there is none."""
+    return b"\n".join([*chain.from_iterable(encode_all(groups)), b""])
+
+
+def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
+    """Write the records of each group as JSON; neighbours that were released together are written together."""
+    first = 0
+    for last in range(1, len(groups) + 1):
+        one, end = groups[last - 1], last == len(groups)
+        if end or groups[last].released is not one.released or groups[last].place != one.place + 1:
+            if one.released.schema.template.flat:
+                yield from _written(one.released, groups[first].place, one.place + 1)
+            else:
+                yield from (list(map(_JSON.encode, records_of(group))) for group in groups[first:last])
+            first = last
+
+
+def _values(released: Released, begin: int, end: int) -> Objects:
+    """Return what is published of rows as it came, but for sensitive values published as an ancestor."""
+    values = released.rows.values[begin:end]
+    if released.shown is released.rows.sensitive:
+        return values
+    values, shown = values.copy(), released.shown[begin:end]
+    for row, s in zip(*np.nonzero(shown != released.rows.sensitive[begin:end]), strict=True):
+        tree = released.schema.sensitive[s].hierarchy
+        assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
+        values[row, s] = tree.labels[int(shown[row, s])]  # sensitive columns come first
+    return values
+
+
+def _written(released: Released, first: int, last: int) -> Iterator[list[bytes]]:
+    """Write the records of some groups as JSON, if the template is flat; values are written all together."""
+    template, starts, begin = released.schema.template, released.starts, released.starts[first]
+    columns = [each_as_json(column) for column in _values(released, begin, starts[last]).T.tolist()]
+    labels = template.labels(released.low[first:last], released.high[first:last])
+    for q, values in template.sets:
+        labels[q] = each_as_json(
+            [values.label_of(released.rows.qi[a:b, q]) for a, b in pairwise(starts[first : last + 1])]
+        )
+    for g, cells in zip(range(first, last), zip(*labels, strict=True), strict=True):
+        a, b = starts[g] - begin, starts[g + 1] - begin
+        yield template.written(cells, [column[a:b] for column in columns], released.envelope(g))

@@ -1,0 +1,78 @@
+"""Tables in memory: pandas, Polars and Arrow tables, or plain records; read as records, written back as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from stream_anon.core.decode import Payload, Reject
+
+Records = Iterable[Mapping[str, Any] | bytes | str]
+"""Plain records: mappings, or JSON text."""
+
+
+def kind_of_frame(table: Any) -> str:
+    """Name the library a table belongs to: `pandas`, `polars`, `arrow`, or `records` for anything else."""
+    owner = type(table).__module__.partition(".")[0]
+    return {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow"}.get(owner, "records")
+
+
+def records_of(table: Any) -> Iterator[Mapping[str, Any] | bytes | str]:
+    """Yield the records of a table in memory.
+
+    >>> list(records_of([{"a": 1}]))
+    [{'a': 1}]
+    """
+    match kind_of_frame(table):
+        case "pandas":
+            yield from table.to_dict("records")
+        case "polars":
+            yield from table.iter_rows(named=True)
+        case "arrow":
+            for part in table.to_batches(max_chunksize=10_000):
+                yield from part.to_pylist()
+        case _:
+            yield from table
+
+
+def frame_like(table: Any, records: list[dict[str, Any]]) -> Any:
+    """Put records into a table of the kind that was given; plain records stay a list."""
+    kind = kind_of_frame(table)
+    if kind == "records":
+        return records
+    if kind == "pandas":
+        import pandas
+
+        return pandas.DataFrame(records)
+    if kind == "polars":
+        import polars
+
+        return polars.DataFrame(records)
+    import pyarrow  # type: ignore[import-untyped,unused-ignore]
+
+    return pyarrow.Table.from_pylist(records)
+
+
+def payload_of(record: Mapping[str, Any] | bytes | str) -> Payload:
+    """Return a record as the decoder takes it; one that cannot be written as JSON is refused, not raised.
+
+    >>> payload_of({"a": 1}), payload_of('{"a": 1}'), payload_of({"a": object()})
+    (b'{"a":1}', b'{"a": 1}', <Reject.WRONG_TYPE: 'wrong_type'>)
+    """
+    if isinstance(record, bytes):
+        return record
+    try:
+        return record.encode() if isinstance(record, str) else msgspec.json.encode(record, enc_hook=_plain)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return Reject.WRONG_TYPE
+
+
+def _plain(value: Any) -> Any:
+    """Turn a scalar of numpy, or a time stamp of pandas, into what JSON knows."""
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(type(value).__name__)
