@@ -22,7 +22,7 @@ from stream_anon.cli.options import MaxRejected, MaxSuppressed, QuoteFormulas
 from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready
-from stream_anon.cli.results import audit_of, lines_in_words, result_of, told_of_raised, whole
+from stream_anon.cli.results import audit_of, lines_in_words, raised_in_words, result_of, whole
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.tables import kind_of, read_parts
 from stream_anon.formats.writers import new_file, refuse_to_overwrite, writer_for
@@ -37,7 +37,7 @@ LONG = 10.0
 
 
 class NotAgreed(StreamAnonError):
-    """Long work was not agreed to."""
+    """The user did not agree to work that takes long."""
 
     exit_code = 2
 
@@ -46,7 +46,7 @@ def anonymize(
     data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
     out: Annotated[
-        Path, typer.Option("--output", "-o", help="The file to write, of a kind of its own.", show_default=False)
+        Path, typer.Option("--output", "-o", help="The file to write: .csv, .jsonl or .parquet.", show_default=False)
     ],
     algorithm: Annotated[str, typer.Option("--algorithm", "-a", help=f"One of: {', '.join(ALGORITHMS)}.")] = "sweep",
     settings: Annotated[
@@ -54,20 +54,21 @@ def anonymize(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same groups.")] = 0,
     dead_letters: Annotated[
-        Path | None, typer.Option("--dead-letters", help="Append what is told of rejected rows to this file.")
+        Path | None,
+        typer.Option("--dead-letters", help="Append the place and the code of each rejected row to this file."),
     ] = None,
     quote_formulas: QuoteFormulas = True,
     max_rejected: MaxRejected = None,
     max_suppressed: MaxSuppressed = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write a page (HTML) about the result.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to long work.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file if it is there.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Start work that takes long without asking.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """Anonymize a whole table by a batch algorithm.
 
     Every row leaves in a group that satisfies the policy, or not at all. The output appears when it is complete; its
-    rows are in an order that tells nothing of the input's.
+    rows are in an order that reveals nothing of the input's.
 
     [bold]Examples[/bold]
 
@@ -115,7 +116,7 @@ def _page(run: Anonymization, data: Path, cpu_seconds: float) -> str:
 
 
 def options_of(settings: list[str]) -> dict[str, Any]:
-    """Options written `key=value`, the value in YAML."""
+    """Parse options written `key=value`, the value in YAML."""
     found: dict[str, Any] = {}
     for text in settings:
         key, equals, value = text.partition("=")
@@ -129,7 +130,7 @@ def options_of(settings: list[str]) -> dict[str, Any]:
 
 
 def agree(run: Anonymization, yes: bool, progress: Progress) -> None:
-    """Say what quadratic work will take; above `LONG` seconds somebody has to agree."""
+    """Print how long quadratic work will take; above `LONG` seconds the user has to agree."""
     if not run.seconds:
         return
     rows = len(run.rows or ())
@@ -137,7 +138,7 @@ def agree(run: Anonymization, yes: bool, progress: Progress) -> None:
     if run.seconds < LONG or yes:
         return
     if not sys.stdin.isatty():
-        raise NotAgreed(f"{run.algorithm} would take about {run.seconds:,.0f} CPU seconds; say --yes, or take sweep")
+        raise NotAgreed(f"{run.algorithm} would take about {run.seconds:,.0f} CPU seconds; pass --yes, or use sweep")
     progress.stop()
     if not typer.confirm("go on?", err=True):
         raise NotAgreed("nothing was written")
@@ -145,31 +146,31 @@ def agree(run: Anonymization, yes: bool, progress: Progress) -> None:
 
 
 class _Rate(ProgressColumn):
-    """Rows per second."""
+    """A progress column that shows rows per second."""
 
     def render(self, task: Task) -> Text:
-        """The rate, once it is known."""
+        """Return the rate as text, once it is known."""
         rows = task.fields.get("rows") or 0
         speed = (task.speed or 0.0) * rows
         return Text(f"{speed:,.0f} rows/s" if speed else "")
 
 
 class Bars:
-    """One bar per step."""
+    """A progress display with one bar per step."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
         self.total = 0
 
     def __call__(self, step: str) -> Any:
-        """A new bar; what is returned takes the share done."""
+        """Add a bar for a step and return a function that takes the share done."""
         task = self.progress.add_task(step, total=1.0, rows=self.total)
         return lambda share: self.progress.update(task, completed=share)
 
 
 @contextmanager
 def bars(quiet: bool) -> Iterator[Bars]:
-    """Bars with rate and time left, on stderr, if that is a terminal."""
+    """Show bars with rate and time left on stderr, if that is a terminal."""
     console = output.talk()
     progress = Progress(
         TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), _Rate(), TimeRemainingColumn(),
@@ -180,7 +181,7 @@ def bars(quiet: bool) -> Iterator[Bars]:
 
 
 def peak_mb() -> float:
-    """The largest amount of memory this process ever had; Linux counts in KiB, macOS in bytes."""
+    """Return the peak memory of this process in megabytes; Linux counts in KiB, macOS in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
@@ -201,7 +202,7 @@ def _lines(found: dict[str, Any], data: Path, out: Path, policy: str) -> Iterato
         yield f"smallest class: {found[f'smallest_group_{who}']:,} {who}, required {found[f'required_{who}']:,}"
         if who == "records":
             yield NO_SUBJECT
-    yield from told_of_raised(found)
+    yield from raised_in_words(found)
     yield f"{found['seconds']:.1f} s ({found['cpu_seconds']:.1f} s CPU), {found['peak_mb']:,.0f} MB"
     if rejected:
         yield f"next: find out why rows were rejected: {output.check_of(policy, data)}"

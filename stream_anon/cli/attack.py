@@ -1,4 +1,4 @@
-"""`stream-anon attack`: what the known attacks achieve on the raw records, and on what was published of them."""
+"""`stream-anon attack`: what the known attacks achieve on the raw and on the published records."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def attack(
     """Try the known attacks on the raw records and on the published ones: on which share of records each succeeds.
 
     Linking with a list of people, homogeneity, skew, similarity, background knowledge, guarding nodes, and following a
-    person through their groups. Then what no group alone tells: several known groups of one person, values learned from
-    all groups (deFinetti), a second output of the same records, and forged records around a victim. Somebody's success
-    is measured with the raw records, which an attacker does not have.
+    person through their groups. Then what no group alone reveals: several known groups of one person, values learned
+    from all groups (deFinetti), a second output of the same records, and forged records around a victim. Success is
+    measured with the raw records, which an attacker does not have.
 
     [bold]Examples[/bold]
 
@@ -68,7 +68,7 @@ def attack(
     rules = read_rules(policy)
     people = read_original(listed, replace(rules, subject=name)) if listed else None
     if second_policy is not None and second is None:
-        raise typer.BadParameter("there is no second output: say --second", param_hint="--second-policy")
+        raise typer.BadParameter("there is no second output: pass --second", param_hint="--second-policy")
     original = read_original(raw, rules)
     other = (second, read_rules(second_policy) if second_policy else rules) if second else None
     result = attack_file(out, rules, original, people, other)
@@ -108,13 +108,13 @@ def _show(result: AttackResult, policy: Path) -> None:
     for note in result.notes:
         output.say(note, style="yellow")
     if any(found.after > 0 for found in result.attacks):
-        output.say(f"next: ask for more in {policy} (docs/audit.md names the model against each attack)")
+        output.say(f"next: require more in {policy} (docs/audit.md names the model against each attack)")
     else:
-        output.say("next: none of these succeeds; others may: docs/audit.md")
+        output.say("next: none of these attacks succeeds; docs/audit.md lists others that may")
 
 
 def _show_measured(result: AttackResult) -> None:
-    """Attacks that are no before and after, with what guessing achieves."""
+    """Print the attacks without a before and after, with what guessing achieves."""
     if not result.measured:
         return
     table = Table(box=None, pad_edge=False)

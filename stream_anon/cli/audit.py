@@ -1,4 +1,4 @@
-"""`stream-anon audit`: whether what was published keeps the promise, judged from the records alone."""
+"""`stream-anon audit`: verify from the published records alone that the promise was kept."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from stream_anon.report import render
 FAILED = 4
 TOPIC = "kafka:"
 
-_REMEDY = "name the identifier that tells people apart in the policy (subject: ...) to have them counted"
+_REMEDY = "name the column that identifies people in the policy (subject: ...) to count them"
 
 
 class Isolation(StrEnum):
-    """Whose eyes the audit sees with."""
+    """The isolation level with which the audit reads a topic."""
 
     COMMITTED = "read_committed"
     UNCOMMITTED = "read_uncommitted"
@@ -47,7 +47,7 @@ def audit(
         bool, typer.Option("--follow", help="Audit a topic as it grows, until Ctrl-C or SIGTERM.")
     ] = False,
     idle: Annotated[
-        float | None, typer.Option("--idle", min=0.1, help="End --follow after so many seconds without a record.")
+        float | None, typer.Option("--idle", min=0.1, help="End --follow after this many seconds without a record.")
     ] = None,
     bootstrap: Annotated[
         str | None, typer.Option("--bootstrap", help="The broker of a topic, if the policy does not name it.")
@@ -56,7 +56,7 @@ def audit(
         Isolation, typer.Option("--isolation", help="read_uncommitted: as most clients see the topic.")
     ] = Isolation.COMMITTED,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page about the result.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the page if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """Prove from the published records alone that the promise was kept. Ends with 4 if it was not.
@@ -74,7 +74,7 @@ def audit(
     """
     rules = read_rules(policy) if policy else None
     if raw is not None and rules is None:
-        raise typer.BadParameter("the raw records are compared under a policy: say -p", param_hint="--raw")
+        raise typer.BadParameter("the raw records are compared under a policy: pass -p", param_hint="--raw")
     if follow and not out.startswith(TOPIC):
         raise typer.BadParameter("only a topic can be followed: kafka:TOPIC", param_hint="--follow")
     if html is not None:
@@ -118,7 +118,7 @@ def _raw(given: str | None, rules: Rules | None, bootstrap: str | None) -> Origi
 
 
 def _open(given: str, rules: Rules | None, bootstrap: str | None, isolation: Isolation, published: bool = True) -> Any:
-    """A topic by its name, or, for a bare `kafka:`, the policy's; the broker and its options from the policy."""
+    """Open a topic by its name, or the policy's for a bare `kafka:`; the broker and its options are the policy's."""
     from stream_anon.auditor.reading.topics import Topic
     from stream_anon.kafka.clients.kafka_python.options import client_options
 
@@ -140,7 +140,7 @@ def _topic(
     bootstrap: str | None,
     isolation: Isolation,
 ) -> tuple[AuditResult, Any]:
-    """Audit a topic; also what ended it, if it was followed."""
+    """Audit a topic and return the result, and what ended it if it was followed."""
     need_kafka_python()
     from stream_anon.auditor.reading.topics import TopicReader
 
@@ -152,21 +152,21 @@ def _topic(
         if not follow:
             chunks = map(reader.chunk, topic.to_the_end())
             return audit_chunks(chunks, auditor, given), None
-        told: set[str] = set()
+        reported: set[str] = set()
         with interruptible(asked.set) as interrupt:
             for messages in topic.follow(asked.is_set, idle):
                 auditor.add(reader.chunk(messages))
                 for finding in findings.all():
-                    if finding.code not in told:
+                    if finding.code not in reported:
                         output.say(f"FAIL  {finding}", style="bold red")
-                        told.add(finding.code)
+                        reported.add(finding.code)
         return auditor.result(given), interrupt
     finally:
         topic.close()
 
 
 def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
-    """The result in words, each line with its style."""
+    """Yield the result in words, each line with its style."""
     if result.k_counts == "records":
         yield f"{result.verdict}; {_REMEDY}", "yellow" if result.passed else "bold red"
     classes = f", {result.classes:,} different" if result.policy else ""
@@ -202,16 +202,16 @@ def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
 
 
 def next_step(result: AuditResult, policy: Path | None, raw: str | None) -> str:
-    """What to do now."""
+    """Return the suggestion of what to do next."""
     if not result.passed:
         return "next: withdraw what was published, and look the findings up in docs/audit.md"
     if policy is None:
-        return "next: say -p POLICY to judge the groups by their policy"
+        return "next: pass -p POLICY to judge the groups by their policy"
     if raw is None:
         counted = "count people and " if result.k_counts == "people" else ""
-        return f"next: say --raw ORIGINAL to {counted}match rows"
+        return f"next: pass --raw ORIGINAL to {counted}match rows"
     if result.source.startswith(TOPIC) or raw.startswith(TOPIC):
-        return "next: nothing is left to prove; --follow goes on watching"
+        return "next: everything was checked; --follow keeps watching"
     return (
         f"next: stream-anon attack {output.quoted(result.source)} --raw {output.quoted(raw)} -p {output.quoted(policy)}"
     )

@@ -14,7 +14,7 @@ from stream_anon.report.result import loss_chart, risk_chart, size_chart
 
 
 def page(result: AuditResult, step: str) -> Page:
-    """The page."""
+    """Build the page of an audit."""
     judged = result.k_counts == "people"
     verdict = ("passed" if result.passed else "FAILED") + ("" if judged else ", people not judged")
     under = f"judged by policy {result.policy}" if result.policy else "judged by what they say of themselves"
@@ -51,8 +51,8 @@ def _tiles(result: AuditResult) -> Iterator[Tile]:
     if result.raw is not None and result.raw.longest_delay is not None:
         longest, bound = result.raw.longest_delay, result.max_delay
         late = bound is not None and longest > bound
-        told = "by the topics' times" if bound is None else f"bound: {bound:.3g} s from receipt"
-        yield Tile("Longest delay", f"{longest:.3g} s", told, "warn" if late else "plain")
+        remark = "by the topics' times" if bound is None else f"bound: {bound:.3g} s from receipt"
+        yield Tile("Longest delay", f"{longest:.3g} s", remark, "warn" if late else "plain")
 
 
 def _parts(result: AuditResult) -> Iterator[Part]:
@@ -84,7 +84,7 @@ def _parts(result: AuditResult) -> Iterator[Part]:
 
 
 def _found(check: Check, result: AuditResult) -> str:
-    """What broke the promise, or how near the worst group comes to it."""
+    """Return what broke the promise, or how near the worst group comes to it."""
     if check.broken:
         return "; ".join(map(str, check.broken))
     worst = result.sensitive.get(check.attribute)

@@ -1,4 +1,4 @@
-"""`stream-anon broker`: a real Kafka on this machine in the foreground, for trials without Docker or Java."""
+"""`stream-anon broker`: run a real Kafka on this machine in the foreground, for trials without Docker or Java."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def broker(
     policy: Annotated[
         Path | None, typer.Option("--policy", "-p", help="Create the topics this policy names.", show_default=False)
     ] = None,
-    port: Annotated[int, typer.Option(help="Where it listens on the loopback.")] = 9092,
+    port: Annotated[int, typer.Option(help="The port on the loopback.")] = 9092,
     folder: Annotated[
-        Path | None, typer.Option(help="Keep the data here; without it they are deleted at the end.")
+        Path | None, typer.Option(help="Keep the data in this folder; without it they are deleted at the end.")
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, help="Partitions of the input topic.")] = 4,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`stream-anon check`: all that can be said of a policy before it meets a stream; changes and publishes nothing."""
+"""`stream-anon check`: check a policy before it meets a stream; changes and publishes nothing."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def check(
         found = [replace(diagnostic, severity=Severity.ERROR) for diagnostic in found]
     ok = all(diagnostic.severity is Severity.WARNING for diagnostic in found)
     if as_json:
-        told = {"policy": str(policy), "ok": ok, "diagnostics": output.as_data(found)}
-        output.print_json(told | ({"rejections": letters(rejected)} if data else {}))
+        result = {"policy": str(policy), "ok": ok, "diagnostics": output.as_data(found)}
+        output.print_json(result | ({"rejections": letters(rejected)} if data else {}))
     else:
         output.show(found)
         output.say(_closing(name, policy, data, found), style="bold green" if ok else "bold red")

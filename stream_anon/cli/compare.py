@@ -32,14 +32,14 @@ from stream_anon.report.result import NO_SUBJECT
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A setting, what came of it, and what it took."""
+    """One run of a comparison: its setting, its result, and the time it took."""
 
     setting: Setting
     result: Result
     cpu_seconds: float
 
     def as_data(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the run as plain data."""
         setting, result, bound = self.setting, self.result, self.setting.bound
         return {
             "algorithm": setting.algorithm,
@@ -70,10 +70,10 @@ def compare(
         typer.Option("--algorithm", "-a", help=f"Of the stream: {', '.join(STREAM)}; batch: {', '.join(ALGORITHMS)}."),
     ] = ",".join(STREAM),
     rate: Annotated[float, typer.Option("--rate", min=1e-6, help="Records a second, on a simulated clock.")] = 1000,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Read no more rows than about this many.")] = 20_000,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Read at most about this many rows.")] = 20_000,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with charts.")] = None,
     png: Annotated[Path | None, typer.Option("--png", help="Write the charts as a picture (extra: plot).")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """Compare algorithms, k and delay bounds on your own data, each pair once, on a simulated clock.

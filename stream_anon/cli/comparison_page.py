@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def panels(runs: Sequence[Run]) -> tuple[Curves, ...]:
-    """Loss against the bound, for each k; bounds by time and by records do not share an axis."""
+    """Return charts of loss against the bound, for each k; bounds by time and by records do not share an axis."""
     top = min(1.0, 1.08 * max((run.result.loss for run in runs), default=1.0) or 1.0)
     kinds = dict.fromkeys(_kind(run) for run in runs if run.setting.bound is not None) or {"whole table": None}
     found = []
@@ -29,7 +29,7 @@ def panels(runs: Sequence[Run]) -> tuple[Curves, ...]:
 
 
 def page(runs: Sequence[Run], lead: str) -> Page:
-    """The page."""
+    """Build the page of a comparison."""
     best = min(runs, key=lambda run: run.result.loss)
     worst = max(runs, key=lambda run: run.result.loss)
     tiles = (
@@ -64,7 +64,7 @@ def _setting_in_words(run: Run) -> str:
 
 
 def _kind(run: Run) -> str:
-    """The unit of a run's bound; empty for a batch algorithm, which belongs into every panel."""
+    """Return the unit of a run's bound; empty for a batch algorithm, which belongs in every panel."""
     bound = run.setting.bound
     return "" if bound is None else "seconds" if bound.time is not None else "records"
 

@@ -1,4 +1,4 @@
-"""`stream-anon demo`: a made-up stream, anonymized before one's eyes and audited at the end; Kafka only if asked."""
+"""`stream-anon demo`: a made-up stream, anonymized live and audited at the end; Kafka only if asked."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def demo(
     into: Annotated[
         Path | None,
         typer.Option(
-            "--save", help="Write the policy and 1,000 records into this folder, and leave.", show_default=False
+            "--save", help="Write the policy and 1,000 records into this folder, and exit.", show_default=False
         ),
     ] = None,
     kafka: Annotated[
-        bool, typer.Option("--kafka", help="On a real Kafka, started here: a producer, a worker process, a reader.")
+        bool, typer.Option("--kafka", help="Run on a real Kafka, started here: a producer, a worker process, a reader.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
@@ -104,7 +104,7 @@ def demo(
 
 @contextmanager
 def _here(policy: Path | None, rate: float, seconds: float, seed: int) -> Iterator[tuple[Performance, Interrupt]]:
-    """In this process."""
+    """Run the demo in this process."""
     schema = prepare(policy)[1] if policy else Schema.compile(hospital.policy())
     stage = Stage(schema, rate, seconds, seed, time.monotonic)
     make_ready(schema)
@@ -114,7 +114,7 @@ def _here(policy: Path | None, rate: float, seconds: float, seed: int) -> Iterat
 
 @contextmanager
 def _on_kafka(rate: float, seconds: float, seed: int) -> Iterator[tuple[Performance, Interrupt]]:
-    """With a broker and a worker of its own, which end with it."""
+    """Run the demo with a broker and a worker of its own, which end with it."""
     need_broker()
     need_kafka_python()
     from stream_anon.demo.cluster import DemoCluster

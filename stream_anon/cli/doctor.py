@@ -1,4 +1,4 @@
-"""`stream-anon doctor`: whether the broker, the topics and the group are fit for `run`; changes nothing."""
+"""`stream-anon doctor`: check that the broker, the topics and the group are fit for `run`; changes nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def doctor(
     found: list[Finding] = []
 
     def take(findings: Iterable[Finding]) -> None:
-        """Tell each as it comes: some have to wait for transactions that may be open."""
+        """Print each finding as it comes: some have to wait for transactions that may be open."""
         for finding in findings:
             found.append(finding)
             if not as_json:
@@ -52,9 +52,8 @@ def doctor(
     if as_json:
         output.print_json({"good": good, "findings": [asdict(finding) for finding in found]})
     else:
-        output.say(
-            f"next: stream-anon run -p {output.quoted(policy)}" if good else "next: correct what failed and ask again"
-        )
+        again = "next: correct what failed and run doctor again"
+        output.say(f"next: stream-anon run -p {output.quoted(policy)}" if good else again)
     if not good:
         raise typer.Exit(1)
 

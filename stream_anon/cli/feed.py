@@ -1,4 +1,4 @@
-"""`stream-anon feed`: JSON lines, or made-up records, into the policy's input topic."""
+"""`stream-anon feed`: send JSON lines, or made-up records, to the policy's input topic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def feed(
     demo: Annotated[bool, typer.Option("--demo", help="Made-up hospital admissions instead of stdin.")] = False,
     rate: Annotated[float, typer.Option(min=0.1, max=1_000_000, help="Made-up records per second.")] = 500,
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, help="How long, if not until it is stopped.", show_default=False)
+        float | None, typer.Option(min=0.1, help="How long to send; until stopped by default.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
@@ -77,7 +77,7 @@ def _stdin(stopped: Event) -> Iterator[list[bytes]]:
 
 
 def _made_up(rate: float, seconds: float | None, seed: int, stopped: Event) -> Iterator[list[bytes]]:
-    """Batches at a steady rate; where the broker is slower, the rate is lower."""
+    """Yield batches at a steady rate; if the broker is slower, the rate is lower."""
     records, began, sent = admissions(seed), time.monotonic(), 0
     while not stopped.wait(_STEP) and (seconds is None or time.monotonic() - began < seconds):
         due = min(int((time.monotonic() - began) * rate) - sent, max(1, int(rate)))

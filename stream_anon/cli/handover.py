@@ -1,4 +1,4 @@
-"""`stream-anon handover`: gives a consumer group whose workers have all ended to another policy or secret."""
+"""`stream-anon handover`: give a consumer group whose workers have all ended to another policy or secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stream-anon init`: a first policy for a table, with a reason for every line. What a person must decide, it asks."""
+"""`stream-anon init`: propose a first policy for a table, with a reason for every line and questions for a person."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _COLOURS = {"identifier": "red", "quasi_identifier": "cyan", "sensitive": "yello
 def init(
     data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
     out: Annotated[Path, typer.Option("--output", "-o", help="The policy to write.")] = Path("policy.yaml"),
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Look at no more rows than this.")] = LIMIT,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Read at most this many rows.")] = LIMIT,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the proposal as JSON on stdout.")] = False,
 ) -> None:
     """Propose a policy for a table: the role, type and hierarchy of every column, each with its reason.
@@ -50,15 +50,15 @@ def init(
     _refuse_names_inside_others(data, [column.name for column in columns])
     proposals = judge(columns)
     if not any(proposal.role == "quasi_identifier" for proposal in proposals):
-        raise TableError(f"{data}: no column can be generalized, so there is nothing to make people look alike by")
+        raise TableError(f"{data}: no column can be generalized, so people cannot be made to look alike")
     counted = f"{len(rows):,} rows" if len(rows) < limit else f"its first {limit:,} rows"
     files = _write(proposals, policy_text(proposals, policy_name(data.stem), data.name, counted), out, force)
     prepare(out)
     asked = sum(bool(proposal.decide) for proposal in proposals)
     left_out = [{"line": bad.index, "code": str(bad.code)} for bad in sample.unread]
     if as_json:
-        told = {"policy": str(out), "files": [str(file) for file in files], "left_out": left_out}
-        output.print_json(_as_data(proposals) | told)
+        written = {"policy": str(out), "files": [str(file) for file in files], "left_out": left_out}
+        output.print_json(_as_data(proposals) | written)
         return
     console = output.talk()
     console.print(_table(proposals))
@@ -82,7 +82,7 @@ def init(
 
 
 def _refuse_names_inside_others(data: Path, names: list[str]) -> None:
-    """A dotted name is a field inside another: it cannot be declared beside that other."""
+    """Raise if a dotted name is a field inside another column: a policy cannot declare both."""
     for name in names:
         outer = next((other for other in names if name.startswith(f"{other}.")), None)
         if outer is not None:
@@ -100,7 +100,7 @@ def _refuse_what_is_no_table(data: Path, columns: list[Column], text: bool) -> N
 
 
 def _write(proposals: list[Proposal], text: str, out: Path, force: bool) -> list[Path]:
-    """The policy, and beside it the tables that its lines name."""
+    """Write the policy, and beside it the tables that its lines name."""
     tables = {
         out.parent / "hierarchies" / p.shape.file: p.shape.table
         for p in proposals

@@ -1,4 +1,4 @@
-"""How a running command is asked to end: the first signal ends it in good order, the second at once."""
+"""Signals that end a running command: the first ends it in good order, the second at once."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ INTERRUPTED = 130
 
 
 class Interrupt:
-    """Whether, and by which signal, the command was asked to end."""
+    """A signal handler that remembers by which signal the command was asked to end."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self.signal: int | None = None
         self._stop = stop
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal."""
+        """Handle a signal: ask the command to stop, or end it at once the second time."""
         if self.signal is not None:
             raise KeyboardInterrupt
         self.signal = number
         self._stop()
 
     def leave(self) -> None:
-        """End with 130 after Ctrl-C; being told to terminate, and having done so in order, is no failure."""
+        """Exit with 130 after Ctrl-C; after SIGTERM an orderly end is no failure."""
         if self.signal == signal.SIGINT:
             raise typer.Exit(INTERRUPTED)
 

@@ -1,4 +1,4 @@
-"""What the commands that talk to Kafka share: a policy fit for it, and the package that is needed."""
+"""The first steps of commands that use Kafka: load a policy fit for it, and require the packages it needs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def warn_of_exposure(loaded: LoadedPolicy) -> None:
 
 
 def need_clients() -> None:
-    """Name the command that brings what is missing."""
+    """Raise with the command to install a Kafka client if none is installed."""
     from stream_anon.kafka.clients import installed
 
     if _missing(_NEEDED) or not installed():
@@ -43,19 +43,19 @@ def need_clients() -> None:
 
 
 def need_kafka_python() -> None:
-    """For what speaks through this client alone."""
+    """Raise with the command to install kafka-python if it is not installed."""
     if _missing(("kafka", *_NEEDED)):
         raise StreamAnonError("this needs the client kafka-python: pip install 'stream-anon[kafka]'")
 
 
 def need_broker() -> None:
-    """Name the command that brings a local broker."""
+    """Raise with the command to install a local broker if it is not installed."""
     if _missing(_BROKER):
-        raise StreamAnonError("this needs a Kafka of its own and a client: pip install 'stream-anon[kafka,broker]'")
+        raise StreamAnonError("this needs a local Kafka and a client: pip install 'stream-anon[kafka,broker]'")
 
 
 def topics_of(kafka: KafkaSettings, partitions: int) -> dict[str, int]:
-    """The topics a policy names, with their numbers of partitions; dead letters are few."""
+    """Return the topics a policy names, with their numbers of partitions; dead letters need only one."""
     dead = {kafka.dead_letter: 1} if kafka.dead_letter else {}
     return {kafka.input: partitions, kafka.output: partitions, **dead}
 

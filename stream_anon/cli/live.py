@@ -1,4 +1,4 @@
-"""What one sees of the demo while it runs: a picture on a terminal, a line per second elsewhere. Decides nothing."""
+"""The live view of the demo: a picture on a terminal, a line per second elsewhere. Decides nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BAR = 32
 
 
 class View(Protocol):
-    """Shows a stage as it is now, each time it is called; may leave out what comes too fast."""
+    """A view of a stage, redrawn each time it is called; it may skip updates that come too fast."""
 
     def __enter__(self) -> View: ...
 
@@ -28,11 +28,11 @@ class View(Protocol):
         """Leave the terminal as it was."""
 
     def __call__(self, stage: Performance) -> None:
-        """Show."""
+        """Show the stage as it is now."""
 
 
 class Plain:
-    """One line per second."""
+    """A view that prints one line per second."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -42,7 +42,7 @@ class Plain:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Nothing to put back."""
+        """Do nothing: the terminal was not changed."""
 
     def __call__(self, stage: Performance) -> None:
         """Print a line if a second has passed."""
@@ -74,11 +74,11 @@ class Picture:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Leave the last picture standing."""
+        """Leave the last picture on the screen."""
         self._live.stop()
 
     def __call__(self, stage: Performance) -> None:
-        """Draw, at most ten times a second."""
+        """Draw the stage, at most ten times a second."""
         now = stage.elapsed
         if now - self._drawn < 0.1 and not stage.over:
             return
@@ -89,7 +89,7 @@ class Picture:
 
 
 def picture(stage: Performance, shown: BeforeAfter | None) -> RenderableType:
-    """All that is known of a stage, in the space of a small terminal."""
+    """Draw everything known of a stage, in the space of a small terminal."""
     return Group(_counters(stage), _bars(stage), *([_group(shown, stage)] if shown else []))
 
 
@@ -138,7 +138,7 @@ def _bar(share: float, style: str) -> Text:
 
 
 def _group(group: BeforeAfter, stage: Performance) -> Table:
-    """A group before, row by row, and after: the quasi-identifiers have become one and the same."""
+    """Draw a group before, row by row, and after, when all rows share their quasi-identifiers."""
     schema = stage.schema
     quasi = [column.name for column in schema.quasi]
     kept = [column.name for column in schema.sensitive]

@@ -1,4 +1,4 @@
-"""How commands talk: findings on stderr, data and JSON on stdout; never shows a line that may hold a secret."""
+"""Output of commands: findings on stderr, data and JSON on stdout; never a line that may hold a secret."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _WINDOW = 110
 
 
 def talk() -> Console:
-    """A console on stderr: no colour unless it is a terminal, none at all if NO_COLOR is set."""
+    """Return a console on stderr: no colour unless it is a terminal, none at all if NO_COLOR is set."""
     return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def say(message: str, style: str = "") -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     talk().print(Text(message, style=style))
 
 
@@ -44,12 +44,12 @@ def check_of(policy: Path | str, data: Path | str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """A value as JSON on stdout."""
+    """Print a value as JSON on stdout."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def show(diagnostics: Iterable[Diagnostic]) -> None:
-    """Each finding with its place, its line with carets below the word, and the hint."""
+    """Print each finding with its place, its line with carets below the word, and the hint."""
     console = talk()
     for diagnostic in diagnostics:
         console.print(_headline(diagnostic))
@@ -60,13 +60,13 @@ def show(diagnostics: Iterable[Diagnostic]) -> None:
 
 
 def as_data(diagnostics: Sequence[Diagnostic]) -> list[dict[str, Any]]:
-    """The findings as plain data for `--json`."""
+    """Return the findings as plain data for `--json`."""
     keys = ("severity", "code", "message", "file", "line", "column", "width", "hint")
     return [{key: getattr(diagnostic, key) for key in keys} for diagnostic in diagnostics]
 
 
 def excerpt(line: str, column: int, width: int) -> list[str]:
-    """The line and, below it, carets under `width` characters from `column`; nothing for an empty line.
+    """Return the line and, below it, carets under `width` characters from `column`; nothing for an empty line.
 
     >>> print(*excerpt("name: a b", 7, 3), sep="\\n")
       name: a b

@@ -1,4 +1,4 @@
-"""`stream-anon pipe`: JSON lines from stdin to stdout, anonymized. Tells where a line was refused, not what it held."""
+"""`stream-anon pipe`: anonymize JSON lines from stdin to stdout. Rejected lines are reported by place, not content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.options import MaxRejected, MaxSuppressed
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
-from stream_anon.cli.results import lines_in_words, told_of_raised, whole
+from stream_anon.cli.results import lines_in_words, raised_in_words, whole
 from stream_anon.core.decode import Reject, Rejection
 from stream_anon.errors import StreamAnonError, TooMuchLost
 from stream_anon.formats.csv_lines import CsvLines
@@ -30,19 +30,15 @@ from stream_anon.report.result import NO_SUBJECT
 
 
 class OutputError(StreamAnonError):
-    """An output that was asked for cannot be written."""
+    """A requested output cannot be written."""
 
 
-TOLD = 20
-"""Refused lines that are told in words: enough to see what is wrong; a whole file of them would hide it."""
+SHOWN = 20
+"""Rejected lines that are listed in words: enough to see what is wrong; a whole file of them would hide it."""
 
 
 class DeadLetters:
-    """Tells of refused lines, one line each: as JSON into a file, or in words (as JSON on request) on stderr.
-
-    In words only the first `TOLD` are told.
-    `place` says where the record of a number stands, if not on the line of that number.
-    """
+    """A report of rejected lines, one line each: JSON into a file, or words (JSON on request) on stderr."""
 
     def __init__(
         self, file: IO[bytes] | None, as_json: bool, place: Callable[[int], Mapping[str, Any]] | None = None
@@ -53,19 +49,19 @@ class DeadLetters:
         self._count = 0
 
     def __call__(self, rejections: Sequence[Rejection]) -> None:
-        """Write and flush."""
+        """Write the rejections and flush."""
         before, self._count = self._count, self._count + len(rejections)
         if not self._as_json:
-            rejections = rejections[: max(TOLD - before, 0)]
-        told = "".join([f"{self._letter(rejection)}\n" for rejection in rejections])
+            rejections = rejections[: max(SHOWN - before, 0)]
+        letters = "".join([f"{self._letter(rejection)}\n" for rejection in rejections])
         if self._file is None:
-            sys.stderr.write(told)
+            sys.stderr.write(letters)
             sys.stderr.flush()
         else:
-            self._file.write(told.encode())
+            self._file.write(letters.encode())
             self._file.flush()
-        if not self._as_json and before <= TOLD < self._count:
-            output.say("more are rejected; from here on they are only counted: --dead-letters FILE tells all of them")
+        if not self._as_json and before <= SHOWN < self._count:
+            output.say("more are rejected; from here on they are only counted: --dead-letters FILE lists all of them")
 
     def _letter(self, rejection: Rejection) -> str:
         place = self._place(rejection.index)
@@ -79,16 +75,16 @@ def pipe(
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
     dead_letters: Annotated[
         Path | None,
-        typer.Option("--dead-letters", help="Append what is told of rejected lines to this file, not to stderr."),
+        typer.Option("--dead-letters", help="Append the place and the code of each rejected line to this file."),
     ] = None,
     from_csv: Annotated[bool, typer.Option("--csv", help="The input is CSV; its first line names the fields.")] = False,
     max_line: Annotated[
-        int, typer.Option("--max-line", min=2, help="Longer lines, in bytes, are rejected.")
+        int, typer.Option("--max-line", min=2, help="Reject lines longer than this many bytes.")
     ] = LINE_LIMIT,
     max_rejected: MaxRejected = None,
     max_suppressed: MaxSuppressed = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell of rejected lines and failures only.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Tell everything on stderr as JSON lines.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report only rejected lines and failures.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Report everything on stderr as JSON lines.")] = False,
 ) -> None:
     """Anonymize JSON lines, or CSV, from stdin; JSON lines go to stdout.
 
@@ -133,7 +129,7 @@ def pipe(
 
 @contextmanager
 def opened(path: Path | None) -> Iterator[IO[bytes] | None]:
-    """The file of dead letters, to be appended to, or None."""
+    """Open the file of dead letters for appending; yield None without one."""
     if path is None:
         yield None
         return
@@ -183,7 +179,7 @@ def _summary(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> Iter
         losses = ", ".join(f"{name} {loss:.3f}" for name, loss in tally.losses.items())
         yield f"information lost: {tally.loss:.3f}{whole(tally.suppressed)} ({losses})"
         yield f"delay: {tally.delays.mean:.2f} s on average, {tally.delays.max:.2f} s at most{bound}"
-    yield from told_of_raised(tally.summary())
+    yield from raised_in_words(tally.summary())
     if tally.counts == "records":
         yield NO_SUBJECT
     if pipeline.late:
@@ -198,7 +194,7 @@ def _next_step(pipeline: Pipeline, policy: str, dead_letters: Path | None) -> st
     if not tally.consumed:
         return f"stream-anon pipe -p {output.quoted(policy)} < RECORDS"
     if tally.rejected.total() == tally.consumed and tally.rejected.keys() <= {Reject.NOT_JSON, Reject.NOT_OBJECT}:
-        return "no line was a JSON object; if the input is CSV, say --csv"
+        return "no line was a JSON object; if the input is CSV, pass --csv"
     if tally.rejected:
         there = f"see {dead_letters}, then" if dead_letters else "find out why lines were rejected:"
         return f"{there} stream-anon check {output.quoted(policy)} --data SAMPLE"

@@ -1,4 +1,4 @@
-"""From the path of a policy to a schema ready for work: the same first step of every command that takes a policy."""
+"""Load and compile a policy from its path: the first step of every command that takes a policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_READ = frozenset({"missing-file", "not-a-file", "unreadable-file", "file-to
 
 
 def prepare(path: Path) -> tuple[LoadedPolicy, Schema]:
-    """Load and compile a policy; raises PolicyError with every finding at a place the reader can open."""
+    """Load and compile a policy; raise PolicyError with every finding at a place the reader can open."""
     loaded = load(path)
     try:
         return loaded, Schema.compile(loaded)
@@ -24,7 +24,7 @@ def prepare(path: Path) -> tuple[LoadedPolicy, Schema]:
 
 
 def _placed(diagnostic: Diagnostic, loaded: LoadedPolicy) -> Diagnostic:
-    """A finding in a file that the policy names, by a path from here; a file not read at all, where it is named."""
+    """Give a finding in a file that the policy names a path from here; one in a missing file, the place of its name."""
     name = diagnostic.file
     if name == loaded.source.file:
         return diagnostic
@@ -36,7 +36,7 @@ def _placed(diagnostic: Diagnostic, loaded: LoadedPolicy) -> Diagnostic:
 
 
 def _find(data: Any, word: str) -> tuple[str | int, ...] | None:
-    """The path of the first value that is `word`."""
+    """Return the path of the first value that is `word`."""
     if data == word and isinstance(data, str):
         return ()
     children = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()

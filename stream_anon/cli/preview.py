@@ -39,9 +39,9 @@ def preview(
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
     rows: Annotated[int, typer.Option("--rows", min=0, max=100, help="Records to show before and after.")] = 3,
     rate: Annotated[float, typer.Option("--rate", min=1e-6, help="Records a second, on a simulated clock.")] = 1000,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Read no more rows than about this many.")] = 100_000,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Read at most about this many rows.")] = 100_000,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page about the result.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the page if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """See what a policy costs before it runs: records before and after, loss, group sizes, risk, delay.
@@ -74,8 +74,8 @@ def preview(
         with new_file(html, force) as raw:
             raw.write(render(page_of(result, f"Preview of {schema.policy.name}", lead, foot=f"Next: {step}")).encode())
     if as_json:
-        told = [{"before": pair.before, "after": pair.after} for pair in shown]
-        shown_of = {"rate": rate, "rows": told, "rejections": letters(rejected), "next": step}
+        records = [{"before": pair.before, "after": pair.after} for pair in shown]
+        shown_of = {"rate": rate, "rows": records, "rejections": letters(rejected), "next": step}
         output.print_json(as_data(result) | shown_of)
         return
     console = output.talk()
@@ -92,16 +92,16 @@ def preview(
 
 
 def unheard(rejections: Sequence[Rejection]) -> None:
-    """Rejected rows are counted; `check --data` tells which and why."""
+    """Ignore rejected rows: they are counted, and `check --data` shows which and why."""
 
 
 def up_to(limit: int, parts: Iterator[Part]) -> Iterator[Part]:
-    """The parts that begin within the first `limit` rows."""
+    """Yield the parts that begin within the first `limit` rows."""
     return takewhile(lambda part: part.first <= limit, parts)
 
 
 def _before_and_after(shown: Sequence[Pair], schema: Schema) -> Table:
-    """A line per field: what it was in each record, and what all of them become."""
+    """Build a table with a line per field: its value in each record, and what all of them become."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for heading in ("field", *(f"record {i + 1}" for i in range(len(shown))), "published as"):
         table.add_column(heading, overflow="ellipsis", no_wrap=True, max_width=28)
@@ -113,8 +113,8 @@ def _before_and_after(shown: Sequence[Pair], schema: Schema) -> Table:
         if role == "quasi_identifier":
             after = Text(_word(shown[0].after.get(name)), style="bold cyan")
         elif role in ("sensitive", "insensitive"):
-            told = [_word(pair.after.get(name)) for pair in shown]
-            after = Text("as it came" if told == before else ", ".join(told))
+            published = [_word(pair.after.get(name)) for pair in shown]
+            after = Text("unchanged" if published == before else ", ".join(published))
         else:
             after = Text("(not published)" if role else "(dropped)", style="dim")
         table.add_row(Text(name, style="bold" if role == "quasi_identifier" else ""), *before, after)
@@ -130,7 +130,7 @@ def _word(value: Any) -> str:
 
 
 def _next_step(result: Result, schema: Schema, data: Path, policy: Path, rate: float) -> str:
-    """The one thing that would help most."""
+    """Return the one suggestion that would help most."""
     table, judged = output.quoted(data), output.quoted(policy)
     delay = schema.policy.stream.max_delay
     if result.rejected:

@@ -1,4 +1,4 @@
-"""Gets the compiled kernels ready before a clock runs, and says so when that takes long enough to wonder."""
+"""Compile the kernels before a clock runs, and tell the user when that takes long."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from stream_anon.local.anonymize import Anonymization
 from stream_anon.local.warmup import warm_up
 
 PATIENCE = 1.5
-"""Seconds. Kernels that lie on disk are read in less."""
+"""Seconds after which compiling is announced; kernels from disk load faster."""
 
 
 def make_ready(schema: Schema, quiet: bool = False) -> None:
-    """Compile or read what the policy's stream algorithm needs."""
-    with _told(quiet):
+    """Compile or load what the policy's stream algorithm needs."""
+    with _announced(quiet):
         if COMPILED:
             warm_up(schema)
 
 
 def make_batch_ready(run: Anonymization) -> None:
-    """Compile or read what a batch algorithm needs for the rows it has read."""
-    with _told(quiet=False):
+    """Compile or load what a batch algorithm needs for the rows it has read."""
+    with _announced(quiet=False):
         if COMPILED:
             run.warm_up()
 
 
 @contextmanager
-def _told(quiet: bool) -> Iterator[None]:
-    """Say what is missing at once, and what takes long as soon as it does."""
+def _announced(quiet: bool) -> Iterator[None]:
+    """Print at once that numba is missing, or after a while that compiling takes long."""
     remark = Timer(PATIENCE, output.say, ["compiling the kernels, once for this machine: up to a minute ..."])
     remark.daemon = True
     if not quiet and COMPILED:

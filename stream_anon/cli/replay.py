@@ -1,4 +1,4 @@
-"""`stream-anon replay`: a recording through a stream or a batch algorithm; interrupted, it goes on where it was."""
+"""`stream-anon replay`: a recording through a stream or a batch algorithm; an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stream_anon.cli.pipe import DeadLetters
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready, make_ready
 from stream_anon.cli.replay_ends import Recording, recording, target, topic_in
-from stream_anon.cli.results import audit_of, lines_in_words, told_of_raised, whole
+from stream_anon.cli.results import audit_of, lines_in_words, raised_in_words, whole
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.resume import resumed_file
@@ -67,18 +67,19 @@ def replay(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The seed of a batch algorithm.")] = 0,
     dead_letters: Annotated[
-        Path | None, typer.Option("--dead-letters", help="Write what is told of rejected rows to this file.")
+        Path | None,
+        typer.Option("--dead-letters", help="Write the place and the code of each rejected row to this file."),
     ] = None,
     quote_formulas: QuoteFormulas = True,
     max_rejected: MaxRejected = None,
     max_suppressed: MaxSuppressed = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to long work.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Start work that takes long without asking.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """Anonymize a recording as if it came in now, each record at its own time, or by a batch algorithm.
 
-    The same recording, policy and secret give the same output, byte by byte. A run that was interrupted is continued
-    by the same command, each record once: a file leaves OUT.partial, a topic keeps a note in a transaction.
+    The same recording, policy and secret give the same output, byte for byte. The same command resumes an
+    interrupted run, each record once: a file leaves OUT.partial, a topic keeps the progress in a transaction.
 
     [bold]Examples[/bold]
 
@@ -99,7 +100,7 @@ def replay(
         target(out, schema, facts | source.facts, quote_formulas) as goal,
     ):
         if goal.done:
-            output.say(f"{out}: is complete already; nothing was written")
+            output.say(f"{out}: already complete; nothing was written")
             return
         goal.claim(source.settle(goal.kept))
         with bars(quiet=as_json) as bar, _letters(dead_letters, as_json, source) as letters:
@@ -112,7 +113,7 @@ def replay(
             else:
                 batch = Anonymization(schema, algorithm, options, seed, limits)
                 found = _divide(batch, source, letters, goal.writer, bar, yes)
-    _tell(found, data, out, policy, algorithm, as_json)
+    _report(found, data, out, policy, algorithm, as_json)
 
 
 def _divide(
@@ -126,7 +127,7 @@ def _divide(
     return batch.summary()
 
 
-def _tell(found: dict[str, Any], data: str, out: str, policy: Path, algorithm: str | None, as_json: bool) -> None:
+def _report(found: dict[str, Any], data: str, out: str, policy: Path, algorithm: str | None, as_json: bool) -> None:
     if as_json:
         output.print_json(found | {"output": out})
         return
@@ -140,7 +141,7 @@ def _tell(found: dict[str, Any], data: str, out: str, policy: Path, algorithm: s
         output.say(lines)
     if algorithm is None:
         output.say(f"delay: {found['delay_mean']:.2f} s on average, {found['delay_max']:.2f} s at most")
-    for line in told_of_raised(found):
+    for line in raised_in_words(found):
         output.say(line)
     if found["k_counts"] == "records":
         output.say(NO_SUBJECT, style="yellow")
@@ -152,11 +153,11 @@ def _check(
 ) -> None:
     topic = topic_in(data) is not None
     if topic and (time_field or rate):
-        raise typer.BadParameter("a topic's records bring their own times", param_hint="--time")
+        raise typer.BadParameter("the records of a topic have their own times", param_hint="--time")
     if spanned and not topic:
         raise typer.BadParameter("a file is read whole; only a topic has offsets", param_hint="--from")
     if not topic and algorithm is None and (time_field is None) == (rate is None):
-        raise typer.BadParameter("a stream needs a clock: say --time FIELD, or --rate N", param_hint="--time")
+        raise typer.BadParameter("a stream needs a clock: pass --time FIELD, or --rate N", param_hint="--time")
     if not schema.keys.stable:
         raise StreamAnonError(
             "replay needs a policy with a secret, or an interrupted run could not be made again: "

@@ -1,4 +1,4 @@
-"""Both ends of a replay, each a file or `kafka:TOPIC`: opened so that an interrupted run goes on where it was."""
+"""Both ends of a replay, each a file or `kafka:TOPIC`, opened so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SPAN = ".span"
 
 
 def topic_in(text: str) -> str | None:
-    """The topic that an argument names, None if it names a file."""
+    """Return the topic that an argument names, None if it names a file."""
     return text.removeprefix(SCHEME) if text.startswith(SCHEME) else None
 
 
 @dataclass
 class Recording:
-    """What is read. `facts` tell one recording from another; a topic's span is fixed by the first run."""
+    """The input of a replay. `facts` identify a recording; the first run fixes the offset range of a topic."""
 
     name: str
     topic: str | None
@@ -44,7 +44,7 @@ class Recording:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def settle(self, kept: OffsetRange | None) -> OffsetRange | None:
-        """Fix what is read: the span of an earlier run, if there was one. None for a file."""
+        """Fix the offset range: that of an earlier run, if there was one. None for a file."""
         if self.reader is None or self.topic is None:
             return None
         from stream_anon.replay.history import TopicHistory
@@ -56,18 +56,18 @@ class Recording:
         return offset_range
 
     def parts(self) -> Iterator[Part]:
-        """The rows."""
+        """Yield the rows of the recording in parts."""
         return read_parts(Path(self.name)) if self.history is None else self.history.parts()
 
     @property
     def place(self) -> Callable[[int], Mapping[str, Any]] | None:
-        """Where a row stands, if not on the line of its number."""
+        """The function that locates a row, None if its number is its line."""
         return None if self.history is None else self.history.place
 
 
 @contextmanager
 def recording(text: str, schema: Schema, since: Sequence[str], until: Sequence[str]) -> Iterator[Recording]:
-    """What `text` names, to be read."""
+    """Open the recording that `text` names."""
     topic = topic_in(text)
     if topic is None:
         kind_of(Path(text))
@@ -83,32 +83,32 @@ def recording(text: str, schema: Schema, since: Sequence[str], until: Sequence[s
 
 
 class Target(Protocol):
-    """What is written. A run claims it with the span it reads."""
+    """The interface of a replay's output. A run claims it with the offset range it reads."""
 
     @property
     def writer(self) -> RecordWriter:
-        """Where groups are written."""
+        """The writer of groups."""
         ...
 
     @property
     def kept(self) -> OffsetRange | None:
-        """The span of an interrupted run."""
+        """The offset range of an interrupted run."""
         ...
 
     @property
     def done(self) -> bool:
-        """Whether an earlier run came to its end."""
+        """Whether an earlier run finished."""
         ...
 
     def claim(self, offset_range: OffsetRange | None) -> None:
-        """Keep the span for a run that has to go on, before anything is written."""
+        """Keep the offset range for a resumed run, before anything is written."""
         ...
 
 
 def target(
     text: str, schema: Schema, facts: Mapping[str, Any], quote_formulas: bool = True
 ) -> AbstractContextManager[Target]:
-    """What `text` names, to be written; `facts` tell one run from another."""
+    """Open the output that `text` names; `facts` identify a run."""
     topic = topic_in(text)
     if topic is not None:
         return _topic_target(topic, schema, facts)
@@ -117,7 +117,7 @@ def target(
 
 @dataclass
 class FileTarget:
-    """A file that grows as `OUT.partial`, and the span of a topic beside it as `OUT.span`."""
+    """A file that grows as `OUT.partial`, and the offset range of a topic beside it as `OUT.span`."""
 
     writer: RecordWriter
     run: str
@@ -126,11 +126,11 @@ class FileTarget:
 
     @property
     def done(self) -> bool:
-        """A file that is complete is never opened again."""
+        """False: a file that is complete is never opened again."""
         return False
 
     def claim(self, offset_range: OffsetRange | None) -> None:
-        """A file that is read needs no note."""
+        """Keep the range of a topic in a file; a recording in a file needs none."""
         if offset_range is not None and self.kept is None:
             from stream_anon.replay.progress import keep_range
 
@@ -151,15 +151,15 @@ def _file_target(path: Path, facts: Mapping[str, Any], quote_formulas: bool) -> 
     with resumed_file(path) as file:
         if file.left:
             if kept is None and "topic" in facts:
-                raise TableError(f"{path}{PARTIAL}: is there without {beside.name}; remove it to start again")
-            output.say(f"{path}{PARTIAL}: {file.left:,} bytes are there; going on behind them")
+                raise TableError(f"{path}{PARTIAL}: exists without {beside.name}; remove it to start again")
+            output.say(f"{path}{PARTIAL}: {file.left:,} bytes are already written; resuming after them")
         yield FileTarget(writer_for(path, cast(IO[bytes], file), quote_formulas), run, beside, kept)
     beside.unlink(missing_ok=True)
 
 
 @dataclass
 class TopicTarget:
-    """A topic with the note of this run beside its offset."""
+    """A topic with the progress of this run beside its offset."""
 
     writer: TopicWriter
     kept: OffsetRange | None
@@ -167,11 +167,11 @@ class TopicTarget:
 
     @property
     def done(self) -> bool:
-        """Whether an earlier run came to its end."""
+        """Whether an earlier run finished."""
         return self.writer.done
 
     def claim(self, offset_range: OffsetRange | None) -> None:
-        """The note of an earlier run claims it already."""
+        """Claim the topic, unless the progress of an earlier run already does."""
         if not self.begun:
             self.writer.claim(offset_range)
 
@@ -188,14 +188,14 @@ def _topic_target(topic: str, schema: Schema, facts: Mapping[str, Any]) -> Itera
         writer = TopicWriter(transport, topic, run, schema.keys.ledger)
         kept, begun = writer.open()
         if begun and not writer.done:
-            output.say(f"{topic}: an earlier run came part of the way; going on behind it")
+            output.say(f"{topic}: an earlier run was interrupted; resuming after it")
         yield TopicTarget(writer, kept, begun)
     finally:
         transport.close()
 
 
 def _transport(schema: Schema, topic: str, slot: str) -> Transport:
-    """One member of a group of its own; a successor in the same slot takes over at once."""
+    """Open a transport with a group of its own; a successor in the same slot takes over at once."""
     need_clients()
     from stream_anon.kafka.clients import client_of
     from stream_anon.worker.factory import kafka_of, transactional_id

@@ -1,4 +1,4 @@
-"""From a run to what a page tells of it, and the same in a few lines for the terminal."""
+"""Turn a run into the figures of a page, and into a few lines for the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BAR = 30
 
 
 def result_of(tally: Tally, groups: Sequence[Group], bound: float | None = None) -> Result:
-    """Everything a page tells of a run; `bound` is None where nothing waits."""
+    """Return the figures of a run for a page; `bound` is None where nothing waits."""
     return Result(
         records=tally.consumed,
         published=tally.published,
@@ -50,7 +50,7 @@ def _delay(delays: Delays, bound: float) -> Delay:
 
 
 def as_data(result: Result) -> dict[str, Any]:
-    """The figures as plain data."""
+    """Return the figures as plain data."""
     risk = {
         name: {"highest": round(r.highest, 5), "mean": round(r.mean, 5), "above_1_over_k": round(r.above, 5)}
         for name, r in (("before", result.before), ("after", result.after))
@@ -73,7 +73,7 @@ def as_data(result: Result) -> dict[str, Any]:
 
 
 def lines_of(result: Result) -> Iterator[Text]:
-    """The figures, a line each, losses with bars."""
+    """Yield the figures, a line each, losses with bars."""
     yield Text(
         f"{result.records:,} records: {result.published:,} published in {sum(result.sizes.values()):,} groups, "
         f"{result.suppressed:,} suppressed, {result.rejected:,} rejected"
@@ -104,12 +104,12 @@ def lines_of(result: Result) -> Iterator[Text]:
 
 
 def whole(suppressed: int) -> str:
-    """What a loss over all records says of those that were not published."""
+    """Return a remark on how a loss over all records counts those that were suppressed."""
     return ", suppressed records counted as lost whole" if suppressed else ""
 
 
 def lines_in_words(lines: LineCount | dict[str, int] | None) -> str:
-    """Tell where the physical lines of an input went, so that anybody can add them up.
+    """Return in words where the physical lines of an input went, so that anybody can add them up.
 
     >>> lines_in_words(LineCount(read=12, header=1, blank=1, continued=2))
     '12 lines: 1 of the header, 1 blank, 8 records, 2 more lines of records that go over several'
@@ -124,21 +124,21 @@ def lines_in_words(lines: LineCount | dict[str, int] | None) -> str:
     return f"{count.read:,} lines: {', '.join(parts)}"
 
 
-def told_of_raised(summary: Mapping[str, Any]) -> Iterator[str]:
-    """What guarding nodes cost: values that had to be published as one of their ancestors."""
+def raised_in_words(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what guarding nodes cost: values that were published as one of their ancestors."""
     for name, count in summary["raised"].items():
         lost = summary["loss_of_sensitive"][name]
         yield f"{name}: raised in {count:,} records, as guarding nodes ask; lost by it: {lost:.3f}"
 
 
 def audit_of(out: Path | str, policy: Path | str, data: Path | str) -> str:
-    """The command that audits what was published."""
+    """Return the command that audits what was published."""
     published, judged, raw = (output.quoted(path) for path in (out, policy, data))
     return f"stream-anon audit {published} -p {judged} --raw {raw}"
 
 
 def _middle(sizes: dict[int, int] | Any) -> int:
-    """The size that half of the groups do not exceed."""
+    """Return the median size of groups."""
     half, seen = sum(sizes.values()) / 2, 0
     for size in sorted(sizes):
         seen += sizes[size]

@@ -1,4 +1,4 @@
-"""`stream-anon run`: a worker on Kafka, or several, until told to stop; more of them share the partitions."""
+"""`stream-anon run`: one worker on Kafka, or several that share the partitions, until stopped by a signal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LAST_LOOK = 60.0
 
 
 class From(StrEnum):
-    """Where a partition is begun that has no committed offset."""
+    """The place where to begin a partition that has no committed offset."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -137,7 +137,7 @@ def run(
 
 
 def _outlive_nobody(stop: Callable[[], None]) -> None:
-    """Stop when the process that started this one is gone: only it holds the other end of the input."""
+    """Stop when the parent process is gone: only it holds the other end of the input."""
     while os.read(0, 1):
         pass
     stop()

@@ -1,4 +1,4 @@
-"""`stream-anon schema`: the JSON Schema of the policy file, for editors; knows the form, not the rules of `check`."""
+"""`stream-anon schema`: print the JSON Schema of the policy file for editors; it knows the form, not the rules."""
 
 from __future__ import annotations
 

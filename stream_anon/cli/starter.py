@@ -1,4 +1,4 @@
-"""Writes the demo's policy and some of its records to a folder, as a place to start from; overwrites nothing."""
+"""Write the demo's policy and some of its records to a folder, as a place to start from; overwrites nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RECORDS = 1000
 
 
 class SaveError(StreamAnonError):
-    """A file could not be written, or is there already."""
+    """A file could not be written, or already exists."""
 
 
 def save(folder: Path, seed: int) -> None:
@@ -26,7 +26,7 @@ def save(folder: Path, seed: int) -> None:
             with path.open("xb") as file:
                 file.write(content)
     except FileExistsError as error:
-        raise SaveError(f"{error.filename}: is there already; name another folder") from None
+        raise SaveError(f"{error.filename}: already exists; name another folder") from None
     except OSError as error:
         raise SaveError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
     named, sample = output.quoted(policy), output.quoted(records)

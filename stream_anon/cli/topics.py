@@ -1,4 +1,4 @@
-"""`stream-anon topics`: the topics a policy names, created where they are missing; what is there is left as it is."""
+"""`stream-anon topics`: create the topics a policy names where they are missing; leaves existing ones unchanged."""
 
 from __future__ import annotations
 

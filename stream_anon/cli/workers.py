@@ -1,4 +1,4 @@
-"""The part of `run` that starts several workers and speaks for all of them."""
+"""The part of `run` that starts several workers and reports the status of all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stream_anon.errors import StreamAnonError
 
 
 def commands(policy: Path, workers: int, more: list[str], instance: str | None, ports: list[int]) -> list[list[str]]:
-    """One command line per worker. A slot keeps its name over restarts, so a new worker fences its predecessor.
+    """Return one command line per worker. A slot keeps its name over restarts, so a new worker fences its predecessor.
 
     >>> commands(Path("p.yaml"), 1, [], "blue", [9465])[0][2:]
     ['stream_anon', 'run', '--policy', 'p.yaml', '--slot', 'blue-0', '--status-port', '9465', '--instance', 'blue-0']
@@ -33,7 +33,7 @@ def commands(policy: Path, workers: int, more: list[str], instance: str | None, 
 def supervise(
     policy: Path, workers: int, more: list[str], instance: str | None, status_host: str, status_port: int
 ) -> None:
-    """Run until told to stop; the last code decides how it ends."""
+    """Run the workers until a signal stops them; the last exit code decides how the command ends."""
     from stream_anon.observe.logs import log_to
     from stream_anon.observe.merged import Workers
     from stream_anon.observe.server import StatusServer
@@ -42,7 +42,7 @@ def supervise(
     log_to()
     ports = [status_port + 1 + number if status_port else 0 for number in range(workers)]
     if max(ports) > 65_535:
-        raise StreamAnonError(f"--status-port {status_port} leaves no room for {workers} ports behind it")
+        raise StreamAnonError(f"--status-port {status_port} leaves no room for {workers} ports after it")
     supervisor = Supervisor(commands(policy, workers, more, instance, ports))
     if status_port:
         whole = Workers(ports, lambda: supervisor.running, lambda: supervisor.restarts)

@@ -1,1 +1,1 @@
-"""The core: rows as columns, what generalizing costs, and whether a group may be published. No input, no output."""
+"""The core: rows as columns, the cost of generalizing, and whether a group may be published. No input, no output."""

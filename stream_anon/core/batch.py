@@ -1,4 +1,4 @@
-"""Encoded rows, column by column. The only form in which rows wait: no identifier, no field nobody declared.
+"""Encoded rows, column by column: the only form in which rows wait, without identifiers or undeclared fields.
 
 A row's quasi-identifiers, sensitive codes and published values lie in arrays of their own; nothing but its place in
 them joins them.
@@ -25,13 +25,13 @@ _LISTS = (list, tuple)
 
 
 class Batch(msgspec.Struct, frozen=True, eq=False):
-    """n rows.
+    """A number of rows as columns of arrays.
 
     `qi` (n, q): positions in the hierarchies. `sensitive` (n, s): codes, equal if and only if the values are.
     `guard` (n, s): the guarding node of each sensitive value, `NO_GUARD` for none. `psf` (n, s): what the person asks
     for, 1 protect, -1 disclose, 0 unstated. `subject` (n,): who the row is about. `arrived` (n,): when it came, on the
     caller's clock. `ref` (n, 2): partition and offset. `serial` (n,): the number of its arrival, `UNNUMBERED` until an
-    engine gives it one; a row that is handed back keeps it. `values` (n, p): what is published as it came.
+    engine gives it one; a row that is handed back keeps it. `values` (n, p): what is published unchanged.
     """
 
     qi: Ints
@@ -51,26 +51,26 @@ class Batch(msgspec.Struct, frozen=True, eq=False):
         return f"<Batch of {len(self)} rows>"
 
     def take(self, index: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice | Sequence[int]) -> Batch:
-        """The rows at `index`, in its order."""
+        """Return the rows at `index`, in its order."""
         chosen: Any = np.asarray(index, dtype=np.intp) if isinstance(index, _LISTS) else index
         return Batch(*[column[chosen] for column in astuple(self)])
 
     def identities(self) -> Ints:
-        """One number per row that no other record has."""
+        """Return one number per row that no other record has."""
         return identities(self.ref)
 
     def with_sensitive(self, sensitive: Ints) -> Batch:
-        """The same rows with other codes in their sensitive columns: values raised to ancestors."""
+        """Return the same rows with other codes in their sensitive columns: values raised to ancestors."""
         return replace(self, sensitive=sensitive)
 
     @staticmethod
     def concat(batches: Sequence[Batch]) -> Batch:
-        """All rows in order; at least one batch is needed to know the columns."""
+        """Join all rows in order; at least one batch is needed to know the columns."""
         if len(batches) == 1:
             return batches[0]
         return Batch(*map(np.concatenate, zip(*map(astuple, batches), strict=True)))
 
 
 def identities(ref: Ints) -> Ints:
-    """One number per ref (n, 2): a partition holds fewer than 2^48 records."""
+    """Return one number per ref (n, 2): a partition holds fewer than 2^48 records."""
     return np.asarray(ref[:, 0] * np.int64(1 << 48) + ref[:, 1])

@@ -1,4 +1,4 @@
-"""From the bytes of a record to the fields a policy declares, and no others. What does not fit is refused by a code."""
+"""Decode the bytes of a record into the fields a policy declares, and no others; other records are rejected by code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TYPES: dict[str, Any] = {
 
 
 class Reject(StrEnum):
-    """Why a record cannot be anonymized. The code and the column are all that is ever told of it."""
+    """Why a record cannot be anonymized. The code and the column are all that is ever reported of it."""
 
     TOMBSTONE = "tombstone"
     TOO_LARGE = "too_large"
@@ -46,7 +46,7 @@ class Reject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Row `index` of the input was refused because of `column`; empty if the record as a whole is at fault."""
+    """The rejection of row `index` of the input because of `column`; empty if the record as a whole is at fault."""
 
     index: int
     code: Reject
@@ -55,7 +55,7 @@ class Rejection:
 
 Getter = Callable[[Any], Any]
 Payload = bytes | dict[str, Any] | Reject | None
-"""A record as it came: bytes of JSON, cells of a table, None for a tombstone, or why it was refused unread."""
+"""A raw record: bytes of JSON, cells of a table, None for a tombstone, or why it was rejected unread."""
 
 
 @dataclass(slots=True)
@@ -68,12 +68,12 @@ class LineCount:
     continued: int = 0
 
     def records(self) -> int:
-        """How many records the lines make up, published or not."""
+        """Return how many records the lines make up, published or not."""
         return self.read - self.header - self.blank - self.continued
 
 
 class Decoder:
-    """Reads the declared fields, nested ones by dotted path. A field that is absent or null reads as None.
+    """A reader of the declared fields, nested ones by dotted path. A field that is absent or null reads as None.
 
     >>> decoder = Decoder({"age": "integer", "address.zip": "category"})
     >>> row = decoder.decode(b'{"age": 39, "address": {"zip": "02139", "street": "Elm"}, "name": "Ann"}')
@@ -113,7 +113,7 @@ class Decoder:
         return [self.decode(payload) for payload in payloads]
 
     def convert(self, cells: Mapping[str, Any]) -> Any:
-        """The row of one line of a table, whose cells are text: numbers are read from it, an empty cell is missing."""
+        """Return the row of a table line, whose cells are text: numbers are parsed, an empty cell is missing."""
         nested: dict[str, Any] = {}
         for name in self._names & cells.keys():
             if cells[name] != "":
@@ -148,7 +148,7 @@ def _is_json(payload: bytes) -> bool:
 
 
 def _struct(fields: Iterable[tuple[list[str], Any]]) -> type[msgspec.Struct]:
-    """A structure with the given paths; fields get names of their own, so that any JSON key may be declared."""
+    """Build a struct with the given paths; its fields have names of their own, so that any JSON key may be declared."""
     flat: dict[str, Any] = {}
     nested: dict[str, list[tuple[list[str], Any]]] = {}
     for path, kind in fields:
@@ -164,7 +164,7 @@ def _struct(fields: Iterable[tuple[list[str], Any]]) -> type[msgspec.Struct]:
 
 
 def _getter(struct: Any, path: list[str]) -> Getter:
-    """A function from a row to the value at the path, None where any part of the way is missing."""
+    """Return a function from a row to the value at the path, None where any part of the path is missing."""
     steps: list[str] = []
     for key in path:
         [field] = [f for f in msgspec.structs.fields(struct) if f.encode_name == key]

@@ -1,4 +1,4 @@
-"""Slicing: records become columns. Identifiers go no further than this module, undeclared fields not even so far."""
+"""Slicing: turn records into columns. Identifiers go no further than this module; undeclared fields are not read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REJECT = {int(Trouble.MISSING): Reject.MISSING, int(Trouble.UNKNOWN): Reject.UN
 
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
-"""What may be published as it came. Anything else could carry fields that nobody declared."""
+"""Types that may be published unchanged. Anything else could carry fields that nobody declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Encoded:
 
 
 class Encoder:
-    """Turns records into a `Batch` under one schema.
+    """A converter of records into a `Batch` under one schema.
 
-    A row's subject is a hash of its identifier; without a declared subject each row is its own, told apart by
+    A row's subject is a hash of its identifier; without a declared subject each row is its own, identified by
     its ref. With `stable_subjects` the hash is keyed by the policy's secret and survives the process. Every method
     takes refs (n, 2) and arrival times (n,) of the records in their order.
     """
@@ -118,7 +118,7 @@ class Encoder:
     def _read_guards(
         self, s: int, column: SensitiveColumn, codes: Ints, labels: list[str | None], target: Ints
     ) -> list[tuple[int, Reject]]:
-        """Write each row's guarding node; a guard that does not stand above its value refuses the row."""
+        """Write each row's guarding node; reject a row whose guard is not above its value."""
         tree = column.hierarchy
         bad: list[tuple[int, Reject]] = []
         for i, label in enumerate(labels):
@@ -149,7 +149,7 @@ def _compound(values: Sequence[Any], lists: bool) -> list[int]:
 def _read_psf(
     s: int, column: SensitiveColumn, codes: Ints, values: list[int | None], target: Ints
 ) -> list[tuple[int, Reject]]:
-    """Write what each person asks for; anything but 1, 0, -1 or nothing refuses the row."""
+    """Write what each person asks for; reject a row with anything but 1, 0, -1 or nothing."""
     bad = [i for i, value in enumerate(values) if value not in (1, 0, -1, None)]
     target[:, s] = [value if value in (1, -1) else 0 for value in values]
     return [(i, Reject.BAD_PSF) for i in bad]

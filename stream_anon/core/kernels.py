@@ -24,7 +24,7 @@ except ImportError:  # the extra "speed" is not installed
 
 
 def compiled(function: F) -> F:
-    """Compile a kernel where numba is there; leave it alone where it is not."""
+    """Compile a kernel if numba is installed; otherwise return it unchanged."""
     if not COMPILED:
         return function
     return cast(F, numba.njit(cache=True, nogil=True)(function))
@@ -64,7 +64,7 @@ class Prices(NamedTuple):
 
 
 def pack(hierarchies: Sequence[Hierarchy], weights: Sequence[float]) -> Prices:
-    """Lay the cost tables of all columns side by side."""
+    """Pack the cost tables of all columns side by side."""
     tables: list[CostTable] = [_looked_up(hierarchy, hierarchy.cost_table()) for hierarchy in hierarchies]
     facts = np.ones((len(tables), UNITS + max((len(table.units) for table in tables), default=1)), dtype=np.int64)
     values: list[Floats] = []
@@ -81,19 +81,19 @@ def pack(hierarchies: Sequence[Hierarchy], weights: Sequence[float]) -> Prices:
 
 
 def _looked_up(hierarchy: Hierarchy, table: CostTable) -> CostTable:
-    """A short ladder as a square table from its lowest position to its last extra leaf: looking up beats climbing."""
+    """Turn a short ladder into a square table from its lowest position to its last extra leaf: lookup is faster."""
     size = table.highest + len(Trouble) - 1 - table.lowest
     if table.kind is not Kind.LADDER or size > SHORT:
         return table
     at = np.arange(size) + table.lowest
     values = hierarchy.loss(np.minimum.outer(at, at).ravel(), np.maximum.outer(at, at).ravel())
-    alone = values[:: size + 1].any()  # equal values cost something: then none are told apart by being different
+    alone = values[:: size + 1].any()  # equal values cost something: then being different tells nothing
     return CostTable(Kind.TABLE, size, values, lowest=table.lowest, least=0.0 if alone else table.least)
 
 
 @inner
 def line(slope: float, highest: int, low: int, high: int) -> float:
-    """What a stretch of plain numbers costs; positions from `highest` on are extra leaves, alone with themselves."""
+    """Return the cost of a range of plain numbers; positions from `highest` on are extra leaves, each on its own."""
     if high < highest:
         return min((high - low) * slope, 1.0)
     return 0.0 if low == high else 1.0
@@ -101,7 +101,7 @@ def line(slope: float, highest: int, low: int, high: int) -> float:
 
 @inner
 def price(facts: Ints, values: Floats, q: int, low: int, high: int) -> float:
-    """What the stretch `[low, high]` of column q costs."""
+    """Return the cost of the range `[low, high]` of column q."""
     kind = facts[q, KIND]
     start = facts[q, START]
     if kind == TABLE:
@@ -134,7 +134,7 @@ def price(facts: Ints, values: Floats, q: int, low: int, high: int) -> float:
 
 @compiled
 def cell_prices(facts: Ints, values: Floats, low: Ints, high: Ints) -> Floats:
-    """The price of every column of every box, (boxes, columns)."""
+    """Return the price of every column of every box, (boxes, columns)."""
     result = np.empty(low.shape)
     for c in range(low.shape[0]):
         for q in range(low.shape[1]):

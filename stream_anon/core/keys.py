@@ -52,7 +52,7 @@ def _derive(root: bytes, purpose: bytes) -> bytes:
 
 
 def keyed(key: bytes, data: bytes) -> int:
-    """A 64-bit keyed hash as a signed integer."""
+    """Return a 64-bit keyed hash as a signed integer."""
     return int.from_bytes(hashlib.blake2b(data, key=key, digest_size=8).digest(), "little", signed=True)
 
 
@@ -98,5 +98,5 @@ class ValueHash:
 
 
 def _key_of(value: Any) -> Any:
-    """Tell booleans from the numbers that Python takes them for."""
+    """Return a dictionary key that keeps booleans apart from the numbers they equal in Python."""
     return value if type(value) is not bool else text_of(value)

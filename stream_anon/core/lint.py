@@ -1,4 +1,4 @@
-"""What is likely a mistake in a valid policy, by itself or against a sample. Counts values, never shows one."""
+"""Warnings about likely mistakes in a valid policy, by itself or against a sample. Counts values, never shows one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Path = tuple[str | int, ...]
 
 
 def warnings(loaded: LoadedPolicy, schema: Schema, rows: Iterable[Row] | None = None) -> list[Problem]:
-    """All warnings; `rows` are the records of a sample, fields by dotted path, absent ones left out."""
+    """Return all warnings; `rows` are the records of a sample, fields by dotted path, absent ones left out."""
     found = [
         *_subject(loaded.policy),
         *_many(loaded.policy),
@@ -65,7 +65,7 @@ def _subject(policy: Policy) -> Iterator[Problem]:
         return
     for index, model in enumerate(policy.privacy):
         if isinstance(model, KAnonymity | AlphaK):
-            hint = 'name the identifier that tells people apart: "subject: ..."'
+            hint = 'name the column that identifies people: "subject: ..."'
             message = "k counts records, not people: one person with k records would be a group alone"
             yield _warning(("privacy", index, "k"), "k-counts-records", message, hint)
 
@@ -148,7 +148,7 @@ def _trees(schema: Schema) -> Iterator[Problem]:
 
 
 def _single_children(tree: Tree) -> int:
-    """Nodes with one child of another name; one of the same name only fills up a line of a CSV file."""
+    """Count nodes with one child of another name; one of the same name only fills up a line of a CSV file."""
     children = Counter(int(parent) for parent in tree.parent if parent >= 0)
     return sum(
         children[int(parent)] == 1 and tree.labels[node] != tree.labels[int(parent)]

@@ -1,4 +1,4 @@
-"""When two texts count as one value or one person: spelling that tells nothing apart is taken away first."""
+"""Compare texts: spelling differences that do not matter are removed before two texts count as one value or person."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVERY_RULE = ("unicode", "space", "case")
 
 
 class Spelling:
-    """How texts are compared, and which of them mean that there is no value.
+    """The rules for comparing texts, and for which of them mean a missing value.
 
     `rules` may hold `unicode` (compatible characters are one, invisible ones are none), `space` (around the text does
     not count) and `case` (upper and lower are one). `missing` are the words for nothing, compared in the same way.
@@ -30,7 +30,7 @@ class Spelling:
         self._missing = frozenset({"", *map(self.fold, missing)})
 
     def __call__(self, value: object) -> str | None:
-        """Return the text by which a value is known, None if it means that there is none."""
+        """Return the text by which a value is known, None if it means a missing value."""
         if value is None:
             return None
         if isinstance(value, str):
@@ -40,7 +40,7 @@ class Spelling:
         return None if text in self._missing else text
 
     def fold(self, text: str) -> str:
-        """Return the text without what the rules take away."""
+        """Return the text without the differences that the rules ignore."""
         if self._unicode and not text.isascii():
             text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != _INVISIBLE)
         if self._case:

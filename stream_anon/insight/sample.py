@@ -1,4 +1,4 @@
-"""The first records of a table as a sample, read as every run reads them: what is no record is told by its line."""
+"""Read the first records of a table as a sample, exactly as a run does; other lines are reported by number."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from stream_anon.observe.tally import Tally
 LIMIT = 10_000
 """Rows. Enough to meet rare values, few enough to answer within a second or two."""
 
-TOLD = 20
-"""Rejections that are told one by one."""
+SHOWN = 20
+"""Rejections that are listed one by one."""
 
 Row = Mapping[str, Any]
 _MEANINGS = {
@@ -36,14 +36,14 @@ _MEANINGS = {
 
 @dataclass
 class Sample:
-    """Records that can be read, fields by dotted path, absent and empty ones left out; and lines that are none."""
+    """The readable records, fields by dotted path, absent and empty ones left out; and the other lines."""
 
     file: Path
     rows: list[Row] = field(default_factory=list)
     unread: list[Rejection] = field(default_factory=list)
 
     def findings(self, rejections: list[Rejection], count: int) -> list[Diagnostic]:
-        """Tell once per kind how many lines are no records under any policy, and where the first of them is."""
+        """Return one finding per kind of line that is not a record under any policy, with the first place."""
         kinds: dict[Reject, list[int]] = {}
         for rejection in rejections:
             if rejection.code in _MEANINGS:
@@ -86,8 +86,8 @@ def rejections_of(path: Path, schema: Schema, limit: int = LIMIT) -> tuple[list[
 
 
 def letters(rejections: Sequence[Rejection]) -> list[dict[str, Any]]:
-    """Tell the first rejections as dead letters do: line, code and column, never a value."""
-    return [{"line": r.index, "code": str(r.code), "column": r.column} for r in rejections[:TOLD]]
+    """Return the first rejections as dead letters show them: line, code and column, never a value."""
+    return [{"line": r.index, "code": str(r.code), "column": r.column} for r in rejections[:SHOWN]]
 
 
 def _row(payload: Payload) -> Row:

@@ -130,7 +130,7 @@ def test_saved_files_are_of_use(
     assert len(Path("hospital/records.jsonl").read_bytes().splitlines()) == 1000
     capsys.readouterr()
     assert run(["demo", "--save", "hospital"]) == 1
-    assert capsys.readouterr().err == "error: hospital/policy.yaml: is there already; name another folder\n"
+    assert capsys.readouterr().err == "error: hospital/policy.yaml: already exists; name another folder\n"
 
 
 def schema() -> Schema:

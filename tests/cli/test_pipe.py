@@ -162,7 +162,7 @@ def test_many_refused_lines_do_not_fill_the_terminal(start: Start) -> None:
     assert told[19] == "line 20: rejected: not_object"
     assert told[20].startswith("more are rejected; from here on they are only counted: --dead-letters FILE")
     assert len(told) == 25
-    assert told[-2] == "next: no line was a JSON object; if the input is CSV, say --csv"
+    assert told[-2] == "next: no line was a JSON object; if the input is CSV, pass --csv"
 
 
 def test_a_reader_that_leaves_ends_it_quietly(start: Start, folder: Path) -> None:

@@ -39,5 +39,5 @@ def test_csv_given_as_json_is_told(tmp_path: Path) -> None:
     result = subprocess.run(
         [*COMMAND, "pipe", "-p", str(tmp_path / "policy.yaml")], input=b"a,b\n1,2\n", capture_output=True
     )
-    assert result.stderr.decode().splitlines()[-2].endswith("say --csv")
+    assert result.stderr.decode().splitlines()[-2].endswith("pass --csv")
     assert result.returncode == 5

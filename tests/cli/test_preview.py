@@ -74,7 +74,7 @@ def test_terminal(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "shown here only",
         "(not published)",
         "(dropped)",
-        "as it came",
+        "unchanged",
         "█",
         "re-identification risk",
         "delay:",

@@ -95,5 +95,5 @@ def test_nothing_is_a_page_too(place: Path) -> None:
 def test_a_page_that_is_there_is_kept(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("page.html").write_text("mine")
     assert run([*AUDIT, "--html", "page.html"]) == 1
-    assert "say --force" in capsys.readouterr().err
+    assert "pass --force" in capsys.readouterr().err
     assert Path("page.html").read_text() == "mine"

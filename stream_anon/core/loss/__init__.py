@@ -1,1 +1,1 @@
-"""What anonymizing costs, by the measures of the literature; one file per family, all plain functions of arrays."""
+"""Loss measures of the literature; one file per family, all plain functions of arrays."""

@@ -11,7 +11,7 @@ from stream_anon.core.hierarchy import Hierarchy, Ints
 
 
 def cluster_loss(qi: Ints, hierarchies: Sequence[Hierarchy]) -> float:
-    """IL(C): what every row of the cluster loses when all become their common ancestor, averaged over the rows.
+    """Return IL(C): what every row of the cluster loses when all become their common ancestor, averaged over rows.
 
     Rows are leaves and leaves count nothing, so this is the sum over the columns of what the common ancestor counts.
     How a node counts (its leaves, its descendants, its whole subtree, or its share of the leaves) is the hierarchy's.
@@ -26,6 +26,6 @@ def cluster_loss(qi: Ints, hierarchies: Sequence[Hierarchy]) -> float:
 
 
 def cail_distance(row: Ints, cluster: Ints, hierarchies: Sequence[Hierarchy]) -> float:
-    """CAILDistance(R, C) = IL(C + R) + (IL(C + R) - IL(C)) * log2 |C|: growth weighs more the more rows suffer it."""
+    """Return CAILDistance(R, C) = IL(C + R) + (IL(C + R) - IL(C)) * log2 |C|: growth weighs more with more rows."""
     after = cluster_loss(np.vstack([cluster, row]), hierarchies)
     return after + (after - cluster_loss(cluster, hierarchies)) * math.log2(len(cluster))

@@ -10,7 +10,7 @@ from stream_anon.core.hierarchy import Hierarchy, Ints, Tree
 
 
 def height(tree: Tree, node: int) -> int:
-    """Layers between a node and the deepest leaf below it."""
+    """Return the number of layers between a node and the deepest leaf below it."""
     depth = np.zeros(len(tree.labels), dtype=np.int64)
     for v in reversed(range(len(tree.labels) - 1)):  # parents have larger numbers
         depth[v] = depth[tree.parent[v]] + 1
@@ -19,7 +19,7 @@ def height(tree: Tree, node: int) -> int:
 
 
 def class_loss(qi: Ints, hierarchies: Sequence[Hierarchy]) -> float:
-    """IL(e) = |e| * (sum of relative widths + sum of relative heights of the common subtrees)."""
+    """Return IL(e) = |e| * (sum of relative widths + sum of relative heights of the common subtrees)."""
     low, high = qi.min(axis=0), qi.max(axis=0)
     total = 0.0
     for q, hierarchy in enumerate(hierarchies):
@@ -32,5 +32,5 @@ def class_loss(qi: Ints, hierarchies: Sequence[Hierarchy]) -> float:
 
 
 def total_loss(qi: Ints, classes: Sequence[Ints], hierarchies: Sequence[Hierarchy]) -> float:
-    """The sum over all classes."""
+    """Return the sum of the losses of all classes."""
     return sum(class_loss(qi[index], hierarchies) for index in classes)

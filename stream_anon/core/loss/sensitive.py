@@ -6,7 +6,7 @@ from stream_anon.core.hierarchy import Tree
 
 
 def sensitive_loss(tree: Tree, node: int) -> float:
-    """The share of the other leaves that the value could be: 0 for a leaf, 1 for the root.
+    """Return the share of the other leaves that the value could be: 0 for a leaf, 1 for the root.
 
     >>> from stream_anon.core.hierarchy import branch
     >>> tree = Tree(branch("any", {"stomach": ["ulcer", "gastritis"], "lung": ["flu", "bronchitis", "edema"]}))

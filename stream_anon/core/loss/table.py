@@ -1,4 +1,4 @@
-"""How good an anonymized table is: the measures by which the literature compares, each over a partition of the rows."""
+"""Quality measures of an anonymized table from the literature, each over a partition of the rows."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from stream_anon.core.hierarchy import Floats, Hierarchy, Ints, Tree
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Rows `qi` (n, q), divided into `classes` (index arrays); rows in none of them are suppressed."""
+    """The rows `qi` (n, q), divided into `classes` (index arrays); rows in none of them are suppressed."""
 
     qi: Ints
     classes: Sequence[Ints]
     hierarchies: Sequence[Hierarchy]
 
     def boxes(self) -> tuple[Ints, Ints]:
-        """Lower and upper corners of all classes, (c, q) each."""
+        """Return the lower and upper corners of all classes, (c, q) each."""
         low = [self.qi[index].min(axis=0) for index in self.classes]
         high = [self.qi[index].max(axis=0) for index in self.classes]
         shape = (len(self.classes), len(self.hierarchies))
         return np.array(low, dtype=np.int64).reshape(shape), np.array(high, dtype=np.int64).reshape(shape)
 
     def sizes(self) -> Ints:
-        """Rows per class."""
+        """Return the number of rows per class."""
         return np.array([len(index) for index in self.classes], dtype=np.int64)
 
     @property
     def suppressed(self) -> int:
-        """Rows in no class."""
+        """The number of rows in no class."""
         return len(self.qi) - int(self.sizes().sum())
 
 
 def cell_losses(table: Partition) -> Floats:
-    """(c, q): what each class loses in each column, 0 to 1."""
+    """Return what each class loses in each column, 0 to 1, as an array (c, q)."""
     low, high = table.boxes()
     losses = [h.loss(low[:, q], high[:, q]) for q, h in enumerate(table.hierarchies)]
     return np.stack(losses, axis=1) if losses else np.zeros((len(low), 0))
 
 
 def ncp(table: Partition, weights: Sequence[float] | None = None) -> float:
-    """Normalized certainty penalty: the weighted losses of all cells, summed; a suppressed row loses all of them.
+    """Return the normalized certainty penalty: the weighted sum of all cell losses; a suppressed row loses all of them.
 
     Divide by rows and columns for the loss per cell.
     """
@@ -54,7 +54,7 @@ def ncp(table: Partition, weights: Sequence[float] | None = None) -> float:
 
 
 def ncp_per_cell(table: Partition) -> float:
-    """NCP as a share: 0 nothing lost, 1 everything.
+    """Return the NCP as a share: 0 nothing lost, 1 everything.
 
     >>> from stream_anon.core.hierarchy import Interval
     >>> ages = np.array([[20], [25], [70], [70]])
@@ -65,23 +65,23 @@ def ncp_per_cell(table: Partition) -> float:
 
 
 def discernibility(table: Partition) -> int:
-    """Rows each row cannot be told from, summed: squares of the class sizes; a suppressed row stands against all."""
+    """Return the sum of squared class sizes; a suppressed row counts as one that is like all others."""
     return int((table.sizes() ** 2).sum()) + table.suppressed * len(table.qi)
 
 
 def average_class_size(table: Partition) -> float:
-    """Published rows per class."""
+    """Return the average number of published rows per class."""
     return float(table.sizes().mean()) if len(table.classes) else 0.0
 
 
 def cells_changed(table: Partition) -> int:
-    """Hamming distance: cells that are no longer exact; all of a suppressed row."""
+    """Return the Hamming distance: cells that are no longer exact; all of a suppressed row."""
     low, high = table.boxes()
     return int((low != high).sum(axis=1) @ table.sizes()) + table.suppressed * len(table.hierarchies)
 
 
 def diameter(table: Partition) -> float:
-    """The largest loss of any two rows of one class taken together, summed over the columns."""
+    """Return the largest loss of any two rows of one class taken together, summed over the columns."""
     widest = 0.0
     for index in table.classes:
         rows = table.qi[index]
@@ -93,7 +93,7 @@ def diameter(table: Partition) -> float:
 
 
 def classification_metric(table: Partition, labels: Ints) -> float:
-    """The share of rows whose label is not the most frequent one of their class; suppressed rows count as wrong."""
+    """Return the share of rows without the most frequent label of their class; suppressed rows count as wrong."""
     wrong = table.suppressed
     for index in table.classes:
         wrong += len(index) - int(np.unique(labels[index], return_counts=True)[1].max())
@@ -101,7 +101,7 @@ def classification_metric(table: Partition, labels: Ints) -> float:
 
 
 def kl_divergence(table: Partition) -> float:
-    """Sum of p log(p / p*): p the rows' own distribution, p* that of the classes spread evenly over their boxes.
+    """Return the sum of p log(p / p*): p is the rows' distribution, p* that of classes spread evenly over their boxes.
 
     Over published rows, in nats; a box has as many cells as combinations of values it covers.
     """
