@@ -28,7 +28,7 @@ class JsonLines(logging.Formatter):
     """A log formatter that writes one object a line, without tracebacks or arguments: they may quote data."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record."""
+        """Return the JSON line of a log record."""
         line: dict[str, object] = {"time": _time(record.created), "level": record.levelname.lower()}
         line |= {"logger": record.name}
         if _own(record):

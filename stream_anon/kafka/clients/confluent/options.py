@@ -38,7 +38,7 @@ def client_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make(client: Callable[[dict[str, Any]], _Client], options: Mapping[str, Any]) -> _Client:
-    """A client that talks through our logs; an option it refuses is named, its value is not."""
+    """Make a client that logs through our logs; if it refuses an option, raise with its name but not its value."""
     talk = {"logger": _log, "error_cb": _tell}
     try:
         return client({"log_level": _CRITICAL, **options, **talk})
