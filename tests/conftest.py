@@ -5,10 +5,25 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before several test processes start: compile the kernels once, instead of in each of them."""
+    several = getattr(session.config.option, "numprocesses", None) and not hasattr(session.config, "workerinput")
+    if several and find_spec("numba") is not None:
+        program = str(Path(__file__).with_name("compile_kernels.py"))
+        running = [subprocess.Popen([sys.executable, program, kind]) for kind in ("stream", "batch")]
+        codes = [process.wait() for process in running]
+        if any(codes):
+            raise pytest.UsageError("the kernels could not be compiled: see above")
 
 
 def _docker_answers() -> bool:

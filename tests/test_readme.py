@@ -60,11 +60,12 @@ def test_commands_print_what_the_readme_says(command: str, expected: str, folder
 
 
 def test_every_command_and_exit_code_is_in_the_readme() -> None:
-    from stream_anon.cli import app
+    from stream_anon.cli import COMMANDS
 
-    for command in app.registered_commands:
-        assert f"| `stream-anon {command.name}" in README
-    for code in (0, 1, 2, 3, 70, 130):
+    assert len(COMMANDS) > 10
+    for command in COMMANDS:
+        assert f"| `stream-anon {command}" in README
+    for code in (0, 1, 2, 3, 4, 5, 70, 130):
         assert f"\n| {code} |" in README
 
 
