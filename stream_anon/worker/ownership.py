@@ -31,8 +31,8 @@ class Ownership:
     """The partitions of this worker, updated after every poll.
 
     `membership` is the last stable capture: while the group changes it still holds, and the broker refuses it from the
-    moment the next generation begins. `quarantined` partitions are ours but not touched; they are judged again in the next
-    generation. `known` is how many partitions are known to have a ledger.
+    moment the next generation begins. `quarantined` partitions are ours but not touched; they are judged again in
+    the next generation. `known` is how many partitions are known to have a ledger.
     """
 
     def __init__(
