@@ -19,7 +19,7 @@ FIELDS |= {"left_waiting", "port", "policy", "generation", "error", "worker", "p
 """The only fields that are ever written. None of them is made from a record."""
 
 WINDOW = 60.0
-"""Seconds during which a client's message is told once; then its count, if it came again."""
+"""Seconds during which a client's message is logged once; then its count, if it came again."""
 
 _Place = tuple[str, str, str, int]
 

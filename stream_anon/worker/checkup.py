@@ -38,6 +38,6 @@ def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
                 restorer.restore(number, committed, ledgers)
             except QuarantineError as error:
                 bad.append(Finding(f"ledger of partition {number}", False, error.code, REMEDIES[error.code]))
-        return bad or [Finding("ledgers", True, f"{len(ledgers)} of {facts.partitions} partition(s) can be taken up")]
+        return bad or [Finding("ledgers", True, f"{len(ledgers)} of {facts.partitions} partition(s) can be restored")]
     finally:
         transport.close()

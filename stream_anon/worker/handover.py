@@ -68,7 +68,7 @@ def _settled(transport: Transport, partitions: int) -> dict[int, Committed]:
     found, until = transport.ledgers(every), time.monotonic() + LONGEST_TRANSACTION
     while len(found) < len(every):
         if time.monotonic() > until:
-            raise HandoverError("an open transaction holds a ledger: ask again when stream-anon doctor finds none")
+            raise HandoverError("an open transaction holds a ledger: try again when stream-anon doctor finds none")
         found |= transport.ledgers(every - set(found))
     ledgers = {number: text for number, text in found.items() if text is not None}
     if not ledgers:

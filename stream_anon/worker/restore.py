@@ -16,7 +16,7 @@ Start = Literal["earliest", "latest"]
 
 REMEDIES = {
     "empty": "another program or a tool committed this offset without its ledger: delete the group's offset of this "
-    "partition and say with --from where to begin",
+    "partition and set with --from where to begin",
     "version": "run the version of this program that wrote the ledger until the group is drained, then use a new group "
     "name with --from latest",
     "unreadable": "give back the secret the group was started with, or move the group with stream-anon handover, "

@@ -81,7 +81,7 @@ class Codec:
         try:
             ledger, whose = _unpack(_inflate(plain), place)
         except (ValueError, IndexError, zlib.error, OverflowError):
-            raise LedgerError("malformed", "the ledger was decrypted but makes no sense") from None
+            raise LedgerError("malformed", "the ledger was decrypted, but its content is malformed") from None
         if whose != _whose(place):
             raise LedgerError("misplaced", "the ledger belongs to another cluster, topic or partition, or an older one")
         if ledger.low != committed.offset:
