@@ -46,7 +46,7 @@ class Table:
     schema: Schema
 
     def payloads(self) -> list[bytes]:
-        """The rows as JSON records."""
+        """Return the rows as JSON records."""
         return [json.dumps(row).encode() for row in self.rows]
 
 
@@ -59,7 +59,7 @@ class Source:
     loaded: LoadedPolicy
 
     def schema(self, **changes: object) -> Schema:
-        """The policy's schema, with other settings in place of its own."""
+        """Return the policy's schema, with other settings in place of its own."""
         policy = self.loaded.policy.model_copy(update=changes)
         return Schema.compile(replace(self.loaded, policy=policy))
 
@@ -75,7 +75,7 @@ def source(folder: Path | None, k: int = 5, limit: int | None = None, seed: int 
 
 
 def table(folder: Path | None, k: int = 5, limit: int | None = None, seed: int = 7) -> Table:
-    """The same with the schema of the policy as it is."""
+    """Return the same with the schema of the policy as it is."""
     with source(folder, k, limit, seed) as found:
         return Table(found.name, found.rows, found.schema())
 

@@ -26,7 +26,7 @@ STREAM = [sys.executable, "-m", "stream_anon"]
 
 
 def hospital(folder: Path, k: int, rows: int) -> Path:
-    """A twentieth as many people as records."""
+    """Write the demo's records and its policy, with a twentieth as many people as records."""
     with (folder / "raw.jsonl").open("wb") as file:
         file.writelines(record + b"\n" for record in islice(admissions(5, people=max(rows // 20, 1)), rows))
     text = policy_text().replace("version: 1", f"version: 1\n{SECRET}", 1).replace("k: 5", f"k: {k}")
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def attacked(folder: Path, raw: Path, tries: int) -> list[dict[str, object]]:
-    """What `attack` measures on two outputs of one table."""
+    """Return what `attack` measures on two outputs of one table."""
     policy, other = folder / "policy.yaml", folder / "second.yaml"
     other.write_text(policy.read_text(encoding="utf-8").replace("records: 3000", "records: 1000"), encoding="utf-8")
     outs = [folder / "one.jsonl", folder / "two.jsonl"]

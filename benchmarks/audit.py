@@ -80,7 +80,7 @@ def measure(out: Path, policy: Path) -> dict[str, object]:
 
 
 def write(path: Path, count: int, shuffled: bool) -> int:
-    """Published records as an anonymizer writes them; each block of a shuffled file holds a part of distant groups."""
+    """Write records as an anonymizer does; each block of a shuffled file holds a part of distant groups."""
     made = 0
     with path.open("wb") as file:
         if not shuffled:
@@ -140,7 +140,7 @@ def blocks(count: int) -> Iterator[list[bytes]]:
 
 
 def _peak_mb() -> float:
-    """The largest amount of memory this process ever had; Linux counts in KiB, macOS in bytes."""
+    """Return the largest amount of memory this process ever had; Linux counts in KiB, macOS in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 

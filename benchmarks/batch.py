@@ -104,7 +104,7 @@ def measure(name: str, folder: Path | None, count: int, limit: float) -> Iterato
 
 
 def schema_of(found: Source, name: str, k: int, l: int | None) -> Schema:  # noqa: E741
-    """The schema; guards come in a field that only the algorithm made for them is given."""
+    """Return the schema; guards come in a field that only the algorithm made for them is given."""
     attributes = dict(found.loaded.policy.attributes)
     if name == "guarding":
         attributes[SENSITIVE] = attributes[SENSITIVE].model_copy(update={"guarding_node": "guard"})
@@ -112,7 +112,7 @@ def schema_of(found: Source, name: str, k: int, l: int | None) -> Schema:  # noq
 
 
 def privacy_of(name: str, k: int, l: int | None) -> list[PrivacySettings]:  # noqa: E741
-    """The models; those made for one model get it even where only k is asked for."""
+    """Return the models; those made for one model get it even where only k is asked for."""
     models: list[PrivacySettings] = [KAnonymity(model="k_anonymity", k=k)]
     if name == "lc-clustering":
         models.append(LCAnonymity(model="lc_anonymity", attribute=SENSITIVE, c=0.4, l=l or 2))
@@ -155,7 +155,7 @@ def _judged(found: Partition) -> int | None:
 
 
 def rows_of(found: Source, schema: Schema, guarded: bool = False) -> Batch:
-    """The rows, encoded."""
+    """Return the rows, encoded."""
     n = len(found.rows)
     ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(n)], axis=1)
     encoded = Encoder(schema).encode(found.rows, ref, np.zeros(n))

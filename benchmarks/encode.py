@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def measure(source: Table) -> dict[str, str | int | float]:
-    """The best of three runs over the table, repeated until each takes a second."""
+    """Return the best of three runs over the table, repeated until each takes a second."""
     payloads = source.payloads()
     start = _peak_mb()
     encoder = Encoder(source.schema)
@@ -75,7 +75,7 @@ def _run(encoder: Encoder, payloads: list[bytes], enough: float) -> tuple[int, f
 
 
 def _decode_only(payloads: list[bytes]) -> float:
-    """The same records read into plain dictionaries and nothing else, for comparison."""
+    """Return the same records read into plain dictionaries and nothing else, for comparison."""
     decode = msgspec.json.Decoder().decode
     begin = time.process_time()
     for payload in payloads:
@@ -84,7 +84,7 @@ def _decode_only(payloads: list[bytes]) -> float:
 
 
 def _peak_mb() -> float:
-    """The largest amount of memory this process ever had; Linux counts in KiB, macOS in bytes."""
+    """Return the largest amount of memory this process ever had; Linux counts in KiB, macOS in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 

@@ -166,7 +166,7 @@ def copy(options: dict[str, Any], answers: Any) -> None:
 
 
 def work(options: dict[str, Any], answers: Any) -> None:
-    """The worker, until as many rows have left."""
+    """Run the worker until as many rows have left."""
     from stream_anon.cli.prepare import prepare
     from stream_anon.observe.metrics import Metrics
     from stream_anon.worker.collector import calm_collector

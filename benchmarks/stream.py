@@ -139,7 +139,7 @@ def _source(arguments: argparse.Namespace) -> Iterator[Source]:
 
 
 def _schema(table: Source, algorithm: str | None, k: int | None, l: int | None, delay: int | None) -> Schema:  # noqa: E741
-    """The policy of a case; None leaves what the policy says. An `l` takes the place of all models but k's."""
+    """Return the policy of a case; None leaves what the policy says. An `l` takes the place of all models but k's."""
     policy = table.loaded.policy
     privacy = list(policy.privacy)
     if l is not None:
@@ -159,7 +159,7 @@ def _schema(table: Source, algorithm: str | None, k: int | None, l: int | None, 
 
 
 def _bound(table: Source) -> int:
-    """The policy's own bound; delays are counted in arrivals here, whatever clock the policy has beside."""
+    """Return the policy's own bound; delays are counted in arrivals here, whatever clock the policy has beside."""
     records = table.loaded.policy.stream.max_delay.records
     if records is None:
         sys.exit("the policy has no bound in records: say --delay N, for delays are counted in arrivals here")

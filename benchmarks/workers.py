@@ -27,7 +27,7 @@ PARTITIONS = 4
 
 
 def metrics(port: int) -> dict[str, float]:
-    """The sum over all workers of each metric without labels of its own; nothing while nobody answers."""
+    """Return the sum over all workers of each metric without labels of its own; nothing while nobody answers."""
     found: dict[str, float] = {}
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:

@@ -56,7 +56,7 @@ MODULES = {
 
 
 def reference() -> str:
-    """The whole text."""
+    """Return the whole text."""
     lines = ["# Reference", "", "Made from the code by `docs/make_reference.py`; do not edit.", ""]
     for part in (commands, policy, rejects, findings, metrics):
         lines += [*part(), ""]
@@ -83,7 +83,7 @@ def commands() -> Iterator[str]:
 
 
 def _help_of(callback: Any) -> dict[str, str]:
-    """What the code says of each parameter; of arguments not every version of typer passes it on."""
+    """Return the help of each parameter from the code: not every version of typer passes on that of arguments."""
     hints = get_type_hints(callback, include_extras=True)
     marks = {name: mark for name, hint in hints.items() for mark in getattr(hint, "__metadata__", ())}
     return {name: mark.help for name, mark in marks.items() if getattr(mark, "help", None)}
@@ -127,7 +127,7 @@ def _default(value: Any) -> str:
 
 
 def _type(kind: Any) -> str:
-    """A type in words."""
+    """Return a type in words."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Literal:
         return ", ".join(f"`{word}`" for word in arguments)
@@ -158,7 +158,7 @@ def rejects() -> Iterator[str]:
 
 
 def findings() -> Iterator[str]:
-    """What `check` may say of a policy."""
+    """Yield what `check` may say of a policy."""
     yield "## Codes of findings in a policy"
     yield from ("", ", ".join(f"`{code}`" for code in sorted(set(_codes()))) + ".")
 

@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def draw(axes: Any, points: list[dict[str, Any]]) -> None:
-    """Times of both."""
+    """Draw the times of both algorithms."""
     at = [point["attributes"] for point in points]
     axes.plot(at, [point["cpu_seconds"] for point in points], "o-", label="L-clustering")
     axes.plot(at, [point["full_domain_cpu_seconds"] for point in points], "s--", label="full domain")

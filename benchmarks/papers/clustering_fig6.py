@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def draw(axes: Any, points: list[dict[str, Any]]) -> None:
-    """Times of both."""
+    """Draw the times of both algorithms."""
     for width in (2, 5, 8):
         mine = [point for point in points if point["attributes"] == width]
         axes.plot([p["l"] for p in mine], [p["cpu_seconds"] for p in mine], "o-", label=f"L-clustering, |QI|={width}")

@@ -41,7 +41,7 @@ class Made:
     folder: Path
 
     def diagnostics(self, found: Sequence[Problem]) -> list[Diagnostic]:
-        """The problems, without a place."""
+        """Return the problems, without a place."""
         return [Diagnostic(problem.code, problem.message, "(made here)", hint=problem.hint) for problem in found]
 
 
@@ -59,7 +59,7 @@ class Experiment:
     claims: list[dict[str, Any]] = field(default_factory=list)
 
     def schema(self, quasi: Sequence[str], privacy: Sequence[Mapping[str, Any]]) -> Schema:
-        """The schema with these quasi-identifiers."""
+        """Return the schema with these quasi-identifiers."""
         attributes: dict[str, Any] = {}
         for name in quasi:
             age = {"kind": "interval", "range": [17, 90], "snap": "none"}
@@ -73,7 +73,7 @@ class Experiment:
         return Schema.compile(Made(made, self.data / "hierarchies"))
 
     def encoded(self, schema: Schema) -> Batch:
-        """The rows under a schema."""
+        """Return the rows under a schema."""
         n = len(self.rows)
         ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(n)], axis=1)
         encoded = Encoder(schema).encode(self.rows, ref, np.zeros(n))
@@ -156,7 +156,7 @@ def start(name: str, description: str | None) -> Experiment:
 
 
 def table_bits(qi: Ints, classes: Sequence[Ints], ordered: Sequence[bool]) -> float:
-    """The loss of a table in bits, as `Uncertainty.table_loss` gives it, for many classes at once."""
+    """Return the loss of a table in bits, as `Uncertainty.table_loss` gives it, for many classes at once."""
     sizes = np.array([len(index) for index in classes])
     starts, group = np.cumsum([0, *sizes[:-1]]), np.repeat(np.arange(len(classes)), sizes)
     members, total = qi[np.concatenate(list(classes))], 0.0

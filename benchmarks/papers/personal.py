@@ -25,7 +25,7 @@ SENSITIVITIES = {
 
 
 def values() -> dict[str, Any]:
-    """The sensitivity and the l of each occupation."""
+    """Return the sensitivity and the l of each occupation."""
     return {name: {"sensitivity": s, "l": l} for name, (s, l) in SENSITIVITIES.items()}  # noqa: E741
 
 

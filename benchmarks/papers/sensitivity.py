@@ -20,7 +20,7 @@ MORE = {name for name, (sensitivity, _) in SENSITIVITIES.items() if sensitivity 
 
 
 def point(experiment: Experiment, order: str, l: int) -> dict[str, Any]:  # noqa: E741
-    """Records in classes of sensitive values alone, with the loss and what was suppressed."""
+    """Count records in classes of sensitive values alone, with the loss and what was suppressed."""
     sign = {"declared": lambda s: s, "none": lambda s: 0.0, "reversed": lambda s: 1 - s}[order]
     values = {name: {"sensitivity": sign(s), "l": l} for name, (s, _) in SENSITIVITIES.items()}
     model = {"model": "lc_anonymity", "attribute": SENSITIVE, "l": l, "c": 0.5, "values": values}

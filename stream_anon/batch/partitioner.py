@@ -10,7 +10,7 @@ from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
 
 Watch = Callable[[int], None]
-"""Told now and then how many rows have found their place."""
+"""A progress callback: called now and then with how many rows have a group."""
 
 
 def unwatched(settled: int) -> None:

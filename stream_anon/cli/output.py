@@ -34,12 +34,12 @@ def say(message: str, style: str = "") -> None:
 
 
 def quoted(path: Path | str) -> str:
-    """A file's name as a shell takes it for one word, for the commands that are suggested."""
+    """Quote a file's name as one word of a shell, for the commands that are suggested."""
     return shlex.quote(str(path))
 
 
 def check_of(policy: Path | str, data: Path | str) -> str:
-    """The command that holds a policy against data."""
+    """Return the command that checks a policy against data."""
     return f"stream-anon check {quoted(policy)} --data {quoted(data)}"
 
 

@@ -38,7 +38,10 @@ SHOWN = 20
 
 
 class DeadLetters:
-    """A report of rejected lines, one line each: JSON into a file, or words (JSON on request) on stderr."""
+    """A report of rejected lines, one line each: JSON into a file, or words (JSON on request) on stderr.
+
+    In words only the first `SHOWN` are listed. `place` says where the record of a number is, if not on that line.
+    """
 
     def __init__(
         self, file: IO[bytes] | None, as_json: bool, place: Callable[[int], Mapping[str, Any]] | None = None

@@ -71,7 +71,7 @@ def _subject(policy: Policy) -> Iterator[Problem]:
 
 
 def exposed(policy: Policy) -> Iterator[Problem]:
-    """Warn of settings that let others see more than the output tells: `run` and `doctor` say them too."""
+    """Warn of settings that let others see more than the output shows: `run` and `doctor` say them too."""
     if getattr(policy.algorithm, "reuse", False):
         message = "with reuse a record may leave alone, in the box of a group that was published before it"
         hint = "reuse: false; whoever sees when somebody's record came in finds it among those that left alone"
@@ -203,7 +203,7 @@ def _column(path: Path, hierarchy: Hierarchy, values: list[Any], count: int) -> 
         )
     if unknown:
         message = f"{unknown:,} of {count:,} rows of the sample have a value without a place in the hierarchy"
-        hint = "add what is missing, or say unknown: leaf; otherwise such records are rejected"
+        hint = "add what is missing, or set unknown: leaf; otherwise such records are rejected"
         yield _warning((*path, "hierarchy"), "value-without-leaf", message, hint)
     if missing:
         message = f"{missing:,} of {count:,} rows of the sample have no value"

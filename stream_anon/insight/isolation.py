@@ -13,7 +13,7 @@ from stream_anon.core.schema import Schema
 from stream_anon.local.simulation import Simulation
 
 AT_ONCE = 2_000
-"""Rows simulated between two words about progress."""
+"""Rows simulated between two reports of progress."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,4 +33,4 @@ def unreachable(topic: str, why: str) -> TransportError:
 
 def not_taken(topic: str, why: str) -> TransportError:
     """Return the error of a record that was refused or did not arrive in time."""
-    return TransportError(f"{topic} did not take a record: {why}")
+    return TransportError(f"{topic} did not accept a record: {why}")

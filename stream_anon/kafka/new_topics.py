@@ -22,7 +22,7 @@ def await_known(known: Callable[[], bool]) -> None:
     end = time.monotonic() + _PATIENCE
     while not known():
         if time.monotonic() > end:
-            raise TransportError("topics were created, but the broker does not know them yet; wait, and ask again")
+            raise TransportError("topics were created, but the broker does not know them yet; wait and try again")
         time.sleep(0.05)
 
 

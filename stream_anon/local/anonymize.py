@@ -20,7 +20,7 @@ from stream_anon.observe.limits import NO_LIMITS, Limits
 from stream_anon.observe.tally import Tally, smallest_group
 
 AT_ONCE = 500
-"""Groups written between two words about progress."""
+"""Groups written between two reports of progress."""
 
 _FEW = 200
 

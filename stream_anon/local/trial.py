@@ -19,10 +19,10 @@ from stream_anon.local.simulation import Simulation
 from stream_anon.observe.tally import Tally
 
 AT_ONCE = 2_000
-"""Rows simulated between two words about progress."""
+"""Rows simulated between two reports of progress."""
 
 Progress = Callable[[float], None]
-"""Told the share that is done, 0 to 1."""
+"""A progress callback: called with the share that is done, 0 to 1."""
 
 
 def encode_all(

@@ -19,7 +19,7 @@ FIELDS |= {"left_waiting", "port", "policy", "generation", "error", "worker", "p
 """The only fields that are ever written. None of them is made from a record."""
 
 WINDOW = 60.0
-"""Seconds during which a client's message is told once; then its count, if it came again."""
+"""Seconds during which a client's message is logged once; then its count, if it came again."""
 
 _Place = tuple[str, str, str, int]
 
@@ -28,7 +28,7 @@ class JsonLines(logging.Formatter):
     """A log formatter that writes one object a line, without tracebacks or arguments: they may quote data."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record."""
+        """Return the JSON line of a log record."""
         line: dict[str, object] = {"time": _time(record.created), "level": record.levelname.lower()}
         line |= {"logger": record.name}
         if _own(record):

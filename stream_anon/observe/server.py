@@ -49,7 +49,7 @@ class StatusServer:
         try:
             self._socket = socket.create_server((host, port), backlog=_QUEUE)
         except OSError as error:
-            why = f"the status port {host}:{port} cannot be had: {error.strerror}"
+            why = f"the status port {host}:{port} is not available: {error.strerror}"
             raise StreamAnonError(f"{why}; choose another with --status-port") from None
         self._port = int(self._socket.getsockname()[1])
         self._loop: asyncio.AbstractEventLoop | None = None

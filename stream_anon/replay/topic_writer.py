@@ -135,7 +135,7 @@ class TopicWriter:
     def _differs(self) -> ReplayProgressError:
         return ReplayProgressError(
             f"{self._topic}: an earlier run of this replay made other groups: its records were compacted or deleted, "
-            "or its file or this program was changed; nothing more is published; take a new topic"
+            "or its file or this program was changed; nothing more is published; use a new topic"
         )
 
     def _mark(self) -> str:

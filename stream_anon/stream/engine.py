@@ -21,7 +21,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 class Engine:
-    """Implements `StreamEngine` for any algorithm.
+    """The implementation of `StreamEngine` for any algorithm.
 
     A row is due when it has waited `max_delay.time` seconds or seen `max_delay.records` later arrivals. With
     `on_deadline: hold`, a row that cannot be placed stays, available to later groups, and is tried again at the end.

@@ -1,1 +1,1 @@
-"""The Kafka worker: the loop, who owns which partition, what a transaction holds, and how a run is taken up again."""
+"""The Kafka worker: its loop, ownership of partitions, transactions, and recovery after a restart."""

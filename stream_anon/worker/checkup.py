@@ -1,4 +1,4 @@
-"""Whether a worker could take up the committed ledgers of a group; it joins nothing and changes nothing."""
+"""Check whether a worker could restore the committed ledgers of a group; joins nothing and changes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stream_anon.worker.restore import REMEDIES, OtherPolicyError, QuarantineErr
 
 
 def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
-    """One line for all partitions that are well, one for each that would be quarantined or cannot be read."""
+    """Yield one line for all good partitions, and one for each that would be quarantined or cannot be read."""
     transport = transport_of(kafka, "doctor")
     try:
         facts, bounds = transport.facts(kafka.input), transport.bounds(kafka.input)
@@ -38,6 +38,6 @@ def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
                 restorer.restore(number, committed, ledgers)
             except QuarantineError as error:
                 bad.append(Finding(f"ledger of partition {number}", False, error.code, REMEDIES[error.code]))
-        return bad or [Finding("ledgers", True, f"{len(ledgers)} of {facts.partitions} partition(s) can be taken up")]
+        return bad or [Finding("ledgers", True, f"{len(ledgers)} of {facts.partitions} partition(s) can be restored")]
     finally:
         transport.close()

@@ -1,4 +1,4 @@
-"""A worker from a policy: refuses what cannot be repeated identically, and takes the delay it needs off the bound."""
+"""Build a worker from a policy: refuse what is not reproducible, and reserve time for announcing and publishing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LARGEST_K = int(LIMIT / PER_ROW / 3)
 
 
 def problems(policy: Policy) -> list[Problem]:
-    """What keeps a policy from being run on Kafka: whatever could make a group come out differently the second time."""
+    """Return what keeps a policy from running on Kafka: anything that could make a group differ the second time."""
     found = []
     if policy.kafka is None:
         found.append(Problem((), "no-kafka", "the policy has no `kafka` part", "add bootstrap, group, input, output"))
@@ -50,7 +50,7 @@ def problems(policy: Policy) -> list[Problem]:
 
 
 def core_of(schema: Schema) -> Core:
-    """The anonymizing core of a policy, with engines that let go early enough to announce and publish in time."""
+    """Return the core of a policy, with engines that release early enough to announce and publish in time."""
     stream = schema.policy.stream
     delay = stream.max_delay.time
     if delay is not None:
@@ -69,7 +69,7 @@ def core_of(schema: Schema) -> Core:
 
 
 def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
-    """How the worker of a policy runs."""
+    """Return the settings of a policy's worker."""
     kafka = kafka_of(policy)
     largest = max((getattr(model, "k", 1) for model in policy.privacy), default=1)
     return WorkerSettings(
@@ -86,14 +86,14 @@ def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
 
 
 def kafka_of(policy: Policy) -> KafkaSettings:
-    """The `kafka` part, which has to be there."""
+    """Return the `kafka` part of a policy; raise if it is missing."""
     if policy.kafka is None:
         raise StreamAnonError("the policy has no `kafka` part: add bootstrap, group, input and output")
     return policy.kafka
 
 
 def transport_of(kafka: KafkaSettings, instance: str | None = None, static: bool = False) -> Transport:
-    """The connection of one worker slot; a `static` member keeps its partitions over a short absence."""
+    """Return the connection of one worker slot; a `static` member keeps its partitions over a short absence."""
     options = dict(kafka.options)
     if static and instance is not None:
         options.setdefault("group.instance.id", instance)
@@ -107,6 +107,9 @@ def transport_of(kafka: KafkaSettings, instance: str | None = None, static: bool
 
 
 def transactional_id(group: str, instance: str | None) -> str:
-    """One per worker slot. A named slot fences its own predecessor at once; an unnamed one waits for the time-out."""
+    """Return the transactional id of a worker slot.
+
+    A named slot fences its predecessor at once; an unnamed one waits for the time-out.
+    """
     slot = instance or f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
     return f"stream-anon-{group}-{slot}"

@@ -1,4 +1,4 @@
-"""What the loop needs of the anonymizing core, as protocols: rows, groups, an engine, an encoder, the gate."""
+"""Protocols of what the loop needs of the anonymizing core: rows, groups, an engine, an encoder, the gate."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ class Rows(Protocol):
 
     @property
     def ref(self) -> Ints:
-        """Partition and offset."""
+        """The partition and offset of each row."""
 
     @property
     def arrived(self) -> Floats:
-        """When it was received."""
+        """The time each row was received."""
 
     def take(self, index: Any) -> Any:
-        """The rows at `index`."""
+        """Return the rows at `index`."""
 
     def __len__(self) -> int: ...
 
 
 class Group(Protocol):
-    """Rows that passed the gate together."""
+    """A group of rows that passed the gate together."""
 
     @property
     def id(self) -> str:
-        """The same for the same members, policy and secret."""
+        """The id, which is the same for the same members, policy and secret."""
 
     @property
     def rows(self) -> Rows:
@@ -45,17 +45,17 @@ class Group(Protocol):
 
     @property
     def members(self) -> Members:
-        """Where they came from, in ascending order."""
+        """The refs of the members, in ascending order."""
 
     @property
     def arrived(self) -> Floats:
-        """When they were received."""
+        """The time each member was received."""
 
     def __len__(self) -> int: ...
 
     @property
     def reason(self) -> str:
-        """Why it left now."""
+        """The reason why it left."""
 
     @property
     def losses(self) -> Any:
@@ -63,74 +63,74 @@ class Group(Protocol):
 
     @property
     def raised(self) -> Any:
-        """What sensitive values were raised to, by attribute."""
+        """The nodes that sensitive values were raised to, by attribute."""
 
 
 class Outcome(Protocol):
-    """What an engine lets go: groups, and rows for which there is no group."""
+    """The result of an engine's call: groups, and rows for which there is no group."""
 
     @property
     def groups(self) -> Sequence[Any]:
-        """Groups that passed the gate."""
+        """The groups that passed the gate."""
 
     @property
     def suppressed(self) -> Any:
-        """Rows that will not be published, or None."""
+        """The rows that will not be published, or None."""
 
     @property
     def rest(self) -> int:
-        """How many rows at the end of what was pushed were not taken."""
+        """The number of rows at the end of what was pushed that were not taken."""
 
 
 class Engine(Protocol):
-    """A stream algorithm. Time is an argument."""
+    """A stream algorithm; time is an argument of its methods."""
 
     def push(self, rows: Any, now: float) -> Any:
-        """Take rows, which bring their own arrival times."""
+        """Take rows, which carry their own arrival times."""
 
     def tick(self, now: float) -> Any:
-        """Let go what is due."""
+        """Release the rows that are due."""
 
     def flush(self) -> Any:
-        """Let go everything."""
+        """Release all rows that wait."""
 
     def next_deadline(self) -> float | None:
-        """When `tick` has to be called next."""
+        """Return when `tick` has to be called next."""
 
     @property
     def open_clusters(self) -> int:
-        """Clusters that rows wait in."""
+        """The number of clusters that rows wait in."""
 
     def remove(self, ref: Ints) -> Any:
-        """Take rows back out; those that are not inside are ignored."""
+        """Remove rows without publishing them; ignore those that are not inside."""
 
 
 class Rejection(Protocol):
-    """Why one record, by its place in the input, is no row."""
+    """Why a record cannot become a row, by its place in the input."""
 
     @property
     def index(self) -> int:
-        """Its place."""
+        """Its place in the input."""
 
     @property
     def code(self) -> str:
-        """The kind of trouble."""
+        """The code of the reason."""
 
     @property
     def column(self) -> str | None:
-        """The field, if one is to blame."""
+        """The field at fault, if there is one."""
 
 
 class Encoded(Protocol):
-    """Rows, and what could not become one."""
+    """The rows of some records, and the records that could not become one."""
 
     @property
     def batch(self) -> Any:
-        """The rows."""
+        """The rows that were encoded."""
 
     @property
     def rejections(self) -> Sequence[Any]:
-        """The rest."""
+        """The records that were rejected."""
 
 
 def _all_writable(rows: Any) -> Sequence[bool]:
@@ -142,8 +142,8 @@ class Core:
     """The anonymizing core under one policy.
 
     `write` makes the records of groups: the same bytes for the same members, policy and secret. `fingerprint` changes
-    with anything that could change a published byte; `key` is the secret ledgers are sealed with. `writable` tells for
-    each of some rows whether it can be written; it is asked when writing failed.
+    with anything that could change a published byte; `key` is the secret ledgers are sealed with. `writable` says for
+    each of some rows whether it can be written; it is called when writing failed.
     """
 
     encode: Callable[[Sequence[bytes | None], Ints, Floats], Any]

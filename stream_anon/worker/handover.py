@@ -1,4 +1,4 @@
-"""Moves a consumer group from one policy, or one secret, to another; possible only while the group has no member."""
+"""Move a consumer group from one policy, or one secret, to another; possible only while the group has no member."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _DRAIN = "start the old policy once more and end it with SIGTERM: that publishes
 
 
 class HandoverError(StreamAnonError):
-    """The group cannot be moved as it stands. Nothing was changed."""
+    """The group cannot be moved in its present state. Nothing was changed."""
 
 
 def hand_over(transport: Transport, topic: str, core: Core, old: str, old_key: bytes | None = None) -> int:
-    """Write every ledger of the group `old` left anew under the policy of `core`; how many there were.
+    """Rewrite every ledger that policy `old` left in the group under the policy of `core`; return how many there were.
 
     1. Every ledger must be settled and written by the old policy, or by the new one already.  2. None may announce a
     group: its rows may be visible to some readers, and no other policy may put them into another one.  3. All are
@@ -63,12 +63,12 @@ def hand_over(transport: Transport, topic: str, core: Core, old: str, old_key: b
 
 
 def _settled(transport: Transport, partitions: int) -> dict[int, Committed]:
-    """Read the ledgers of all partitions that have one; waits for transactions that are still open."""
+    """Read the ledgers of all partitions that have one; wait for transactions that are still open."""
     every = set(range(partitions))
     found, until = transport.ledgers(every), time.monotonic() + LONGEST_TRANSACTION
     while len(found) < len(every):
         if time.monotonic() > until:
-            raise HandoverError("an open transaction holds a ledger: ask again when stream-anon doctor finds none")
+            raise HandoverError("an open transaction holds a ledger: try again when stream-anon doctor finds none")
         found |= transport.ledgers(every - set(found))
     ledgers = {number: text for number, text in found.items() if text is not None}
     if not ledgers:
@@ -90,7 +90,7 @@ def _not_theirs(number: int, ledger: Ledger | None, old: str) -> str:
 
 
 def _fingerprint(text: str) -> str:
-    """Take what follows the @ in published records, or more digits of the same."""
+    """Return the digits that follow the @ in published records, or more digits of the same."""
     digits = text.rpartition("@")[2].lower()[:16]
     if len(digits) < _SHORTEST or set(digits) - set("0123456789abcdef"):
         raise HandoverError(f"--from takes a fingerprint: at least {_SHORTEST} digits, as in `_anon.policy`")

@@ -39,7 +39,7 @@ _ASK_EVERY = 2.0  # seconds between questions for the ends of paused partitions
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A transaction under way, and what it took the loop so far, in seconds."""
+    """A transaction in progress, and the time it has cost the loop so far, in seconds."""
 
     plan: Plan
     began: float
@@ -48,7 +48,7 @@ class InFlight:
 
 
 class Worker:
-    """One worker. `step` is one round of the loop; `run` goes round until `stop` is called, then drains.
+    """One worker. `step` is one round of the loop; `run` repeats it until `stop` is called, then drains.
 
     Any error that is not abortable ends it: what is left open is settled by whoever takes over.
     """
@@ -82,7 +82,7 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether every partition assigned is being worked on."""
+        """Whether all assigned partitions are being processed."""
         return self.ownership.complete
 
     def run(self) -> None:
@@ -104,8 +104,9 @@ class Worker:
         self._transport.close()
 
     def step(self) -> None:
-        """One round. What earlier rounds formed is announced and published while records are worked on; as long as more
-        of them wait than a poll brings and ledgers have room, no round waits for the transaction of another.
+        """Run one round: announce and publish what earlier rounds formed while new records are processed.
+
+        While more records wait than a poll brings and ledgers have room, no round waits for another's transaction.
         """
         limit = self._poll_limit.limit(self._readable)
         polled = self._poll(limit)
@@ -129,7 +130,7 @@ class Worker:
         self._observe(polled)
 
     def drain(self) -> None:
-        """Form what can be formed, announce and publish it; rows without a group are left for the successor.
+        """Form, announce and publish what can be; leave rows without a group to the successor.
 
         The last quarter of the time is for what was announced: other workers may be leaving too, and a generation that
         ends refuses a transaction until the next one is stable.
@@ -166,7 +167,7 @@ class Worker:
     # announce, publish, commit
 
     def _due(self) -> bool:
-        """At the tick, and before that when ledgers are about to be full."""
+        """Tell whether to commit: at the tick, and before that when ledgers are about to be full."""
         if self.ownership.membership is None or not self.state.partitions:
             return False
         now = self._clock()
@@ -184,12 +185,12 @@ class Worker:
 
     @property
     def _room(self) -> float:
-        """Characters that ledgers have for announced rows."""
+        """The number of characters that ledgers have left for announced rows."""
         return sum(max(0.0, LIMIT - p.window) for p in self.state.partitions.values())
 
     @property
     def _readable(self) -> int:
-        """Records that ledgers have room for. Nothing of what is read again is new to them.
+        """The number of records that ledgers have room for. Records that are read again need none.
 
         1. A portion is what one transaction announces; one that waits for its own may be joined by one more.
         2. All may be of the partition that is fullest: they take a quarter of what it has left, or half with gaps.
@@ -203,18 +204,19 @@ class Worker:
 
     @property
     def _unannounced(self) -> int:
-        """Rows formed that the transaction under way does not announce."""
+        """The number of rows formed that the transaction in progress does not announce."""
         announcing = 0 if self._in_flight is None else rows_of(self._in_flight.plan.taken)
         return rows_of(self.state.formed) - announcing
 
     def transact(self) -> None:
-        """One transaction, from its plan to what follows of it."""
+        """Run one transaction, from its plan to its consequences."""
         self._begin()
         self._end()
 
     def _begin(self) -> None:
-        """Plan a transaction and set it going. Until `_end` the partitions owned stay as they are; rows may be read,
-        grouped and given up.
+        """Plan and start a transaction.
+
+        Until `_end` the owned partitions stay the same; rows may be read, grouped and given up.
 
         1. Plan: what was announced is published, what was formed is announced, every ledger fits.
         2. Offsets first, under the captured generation: if it is over, no record becomes visible.
@@ -241,8 +243,9 @@ class Worker:
         self._in_flight = InFlight(plan, began, planned - began, transport.run_in_background(carry_out))
 
     def _end(self) -> bool:
-        """Await the transaction, if one is under way, and remember what is durable; False if it failed. Whatever fails,
-        a new producer settles it, and the ledgers tell what happened.
+        """Wait for the transaction in progress, if any, and record what is durable; return False if it failed.
+
+        After a failure a new producer aborts what is open, and the ledgers show what happened.
         """
         begun, self._in_flight = self._in_flight, None
         if begun is None:
@@ -267,7 +270,7 @@ class Worker:
         return result == "committed"
 
     def _settle(self, plan: Plan) -> None:
-        """After a failure: the ledgers tell whether it was committed, and who wrote since."""
+        """Read the ledgers after a failure, to learn whether it was committed and who wrote since."""
         texts = self._transport.ledgers(set(plan.texts))
         before = {number: self.state.partitions[number].text for number in plan.texts}
         if any(number in texts and texts[number] == text for number, text in plan.texts.items()):
@@ -278,13 +281,13 @@ class Worker:
                 self.ownership.forget(number, self._clock())
 
     def _apply(self, plan: Plan) -> None:
-        """The transaction is durable: what was announced is known, what was published is forgotten."""
+        """Record that a transaction is durable: its announced groups are kept, its published ones forgotten."""
         now, wall = self._clock(), time.time()
         for number, ledger in plan.ledgers.items():
             partition = self.state.partitions[number]
             partition.committed(ledger, plan.texts[number], plan.finished[number], plan.homes.get(number, []))
             if number not in plan.held:
-                del partition.letters[: plan.told[number]]
+                del partition.letters[: plan.letters_sent[number]]
             self._observer.ledger(number, len(plan.texts[number].metadata))
         for formed in plan.taken:
             formed.group = None
@@ -334,7 +337,7 @@ class Worker:
 
     @property
     def _patience(self) -> float:
-        """How long a full partition may wait for its rows to leave by their deadlines."""
+        """The seconds a full partition may wait for its rows to leave by their deadlines."""
         return 5.0 if self._settings.delay is None else 1.5 * self._settings.delay
 
     # observe
@@ -347,7 +350,7 @@ class Worker:
         self._observer.alive()
 
     def _ends_of_paused(self) -> dict[int, int]:
-        """A client hears of a partition's end while it reads it: of those paused the broker is asked now and then."""
+        """Ask the broker now and then for the ends of paused partitions: the client only hears of those it reads."""
         now = self._clock()
         if self._paused and now - self._asked >= _ASK_EVERY:
             self._asked = now
@@ -356,7 +359,7 @@ class Worker:
         return {number: self._ends[number] for number in self._paused & self._ends.keys()}
 
     def _oldest(self) -> float:
-        """The age of the row that waits longest in an engine, as its deadline tells."""
+        """Return the age of the row that waits longest in an engine, derived from its deadline."""
         deadline, bound = self.state.engines.next_deadline(), self._settings.delay
         if deadline is None or bound is None:
             return 0.0
@@ -370,7 +373,7 @@ class Worker:
 
 
 def _of(polled: Polled, partitions: frozenset[int]) -> Polled:
-    """The part of a poll that concerns `partitions`: what was restored since stands at another position now."""
+    """Return the part of a poll that concerns `partitions`: those restored since have another position now."""
     return replace(
         polled,
         slices=tuple(part for part in polled.slices if part.partition in partitions),

@@ -1,4 +1,4 @@
-"""Which partitions are ours, and since when that is certain; it follows the group and restores what was assigned."""
+"""Which partitions this worker owns, and since when that is certain; follows the group and restores new partitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stream_anon.worker.state.state import WorkerState
 
 _log = logging.getLogger("stream_anon.worker")
 _LEARN_EVERY = 5.0  # seconds between questions whether every partition has a ledger by now
-_TELL_EVERY = 30.0  # seconds between words about partitions that wait for a predecessor's transaction to end
+_REPORT_EVERY = 30.0  # seconds between words about partitions that wait for a predecessor's transaction to end
 _STUCK = "ask stream-anon doctor"
 _ANCHOR = 0
 """The partition whose owner writes a group's first ledger. Nobody else begins before: the group has one policy."""
@@ -28,11 +28,11 @@ _TRIES = 5  # questions for the ledgers before a worker joins; a new broker need
 
 
 class Ownership:
-    """Follows every poll. `membership` is the last stable capture: while the group changes it still holds, and the
-    broker refuses it from the moment the next generation begins.
+    """The partitions of this worker, updated after every poll.
 
-    `quarantined` partitions are ours but not touched; they are judged again in the next generation. `known` is how
-    many partitions are known to have a ledger.
+    `membership` is the last stable capture: while the group changes it still holds, and the broker refuses it from the
+    moment the next generation begins. `quarantined` partitions are ours but not touched; they are judged again in
+    the next generation. `known` is how many partitions are known to have a ledger.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Ownership:
 
     @property
     def complete(self) -> bool:
-        """Whether every partition assigned is restored and none is quarantined."""
+        """Whether every assigned partition is restored and none is quarantined."""
         return self.membership is not None and not self._unrestored and not self.quarantined
 
     def check_topics(self) -> None:
@@ -68,7 +68,7 @@ class Ownership:
         self.check_sizes(0.0)
 
     def check_sizes(self, now: float) -> None:
-        """Ask how large a record the topics take now; `StreamAnonError` if what was announced is larger."""
+        """Ask how large a record the topics accept now; raise `StreamAnonError` if an announced one is larger."""
         settings, state = self._settings, self._state
         if settings.dead_letter is not None:
             state.limit_letters(self._transport.facts(settings.dead_letter).max_message_bytes - _AROUND)
@@ -81,7 +81,7 @@ class Ownership:
             )
 
     def check_policy(self) -> None:
-        """Refuse to join a group that works by another policy. What is not told now is judged when it is restored."""
+        """Refuse to join a group that works by another policy; ledgers unknown now are judged when restored."""
         reader = Reader(self.codec, self._core.fingerprint, self._transport.facts(self._settings.input))
         every = range(reader.facts.partitions)
         texts: dict[int, Committed | None] = {}
@@ -91,7 +91,7 @@ class Ownership:
         reader.refuse_others(texts)
 
     def concerned(self, polled: Polled) -> bool:
-        """Whether following this poll may change whose partitions are ours: no transaction may be under way then."""
+        """Tell whether this poll may change the owned partitions: then no transaction may be in progress."""
         member, mine = polled.membership, set(self._state.partitions)
         if polled.assigned or polled.out_of_range or polled.over:
             return True
@@ -100,7 +100,7 @@ class Ownership:
         )
 
     def follow(self, polled: Polled, now: float) -> frozenset[int]:
-        """Take up what the poll told of the group; the partitions that were ours before and still are.
+        """Apply what the poll reported of the group; return the partitions that were and still are ours.
 
         1. What was assigned anew is forgotten first, even if it was ours, and what the log no longer holds at our
         position.  2. What is gone is dropped.  3. In a new generation every ledger is read again, and a partition
@@ -131,7 +131,7 @@ class Ownership:
         stayed = frozenset(before & set(self._state.partitions))
         if self._unrestored:
             self._restore(now)
-        self._tell_stuck(now)
+        self._report_stuck(now)
         self._learn(now)
         self._observer.assigned(len(self._state.partitions), dict(self.quarantined))
         return stayed
@@ -147,7 +147,7 @@ class Ownership:
         self._unrestored.add(number)
 
     def _verify(self, now: float) -> None:
-        """Forget what somebody else wrote to, and what was never written: who may write first is asked anew."""
+        """Forget partitions that somebody else wrote to or nobody wrote: who may write first is decided again."""
         mine = self._state.partitions
         texts = self._transport.ledgers(set(mine)) if mine else {}
         for number, partition in list(mine.items()):
@@ -178,7 +178,7 @@ class Ownership:
                 if found.ledger.sequence < self._newest.get(found.ledger.place, 0):
                     self._unrestored.add(number)
                     if self._stuck is None:
-                        _log.error("an old ledger was told, and is asked for again", extra={"partition": number})
+                        _log.error("the broker returned an old ledger; asking again", extra={"partition": number})
                     continue
                 restored[number] = found
             self._replay(restored, now)
@@ -188,11 +188,11 @@ class Ownership:
         for number, partition in restored.items():
             self._state.partitions[number] = partition
             self._transport.seek(number, partition.position)
-            self._tell_lost(number, partition)
+            self._report_lost(number, partition)
         self._transport.resume(restored)
 
     def _may_begin(self, reader: Reader, siblings: dict[int, Committed | None]) -> bool:
-        """Whether a partition without a ledger may get its first one from us.
+        """Tell whether this worker may write the first ledger of a partition.
 
         A group whose ledgers are ours is ours. A group without any belongs to the policy of the member that has the
         anchor in this generation: the broker refuses what it commits under another. So no two policies can begin.
@@ -209,7 +209,7 @@ class Ownership:
         return Restorer(self.codec, self._core.fingerprint, facts, bounds, used, start), siblings
 
     def _replay(self, restored: dict[int, Partition], now: float) -> None:
-        """Announced groups come first, identically; what cannot be identical is withdrawn."""
+        """Restore announced groups identically first; withdraw those that cannot be identical."""
         refs = members_of([partition.ledger for partition in restored.values()])
         fetched = self._transport.fetch(refs) if refs else {}
         for number, partition in restored.items():
@@ -219,35 +219,35 @@ class Ownership:
             except WithdrawnError as error:
                 rows = sum(len(members) for members in groups)
                 self._observer.withdrawn(error.reason, len(groups), rows)
-                told = {"partition": number, "reason": error.reason, "groups": len(groups), "records": rows}
-                _log.error("announced groups withdrawn", extra=told)
+                facts = {"partition": number, "reason": error.reason, "groups": len(groups), "records": rows}
+                _log.error("announced groups withdrawn", extra=facts)
             _log.info("restored", extra={"partition": number, "replayed": rows_of(partition.announced)})
 
-    def _tell_lost(self, number: int, partition: Partition) -> None:
-        """Rows that waited and fell to retention before they were read again."""
+    def _report_lost(self, number: int, partition: Partition) -> None:
+        """Report rows that waited and fell to retention before they were read again."""
         lost = int((partition.ledger.waiting < partition.position).sum())
         if lost:
             self._observer.suppressed("retention", lost)
             _log.error("records lost to retention", extra={"partition": number, "records": lost})
 
-    def _tell_stuck(self, now: float) -> None:
-        """Partitions that cannot be restored, again and again: mostly a transaction over their offsets stays open."""
+    def _report_stuck(self, now: float) -> None:
+        """Report partitions that cannot be restored: mostly a transaction over their offsets stays open."""
         if not self._unrestored:
             self._stuck = None
         elif self._stuck is None:
             self._stuck = now
-        elif now - self._stuck >= _TELL_EVERY:
+        elif now - self._stuck >= _REPORT_EVERY:
             self._stuck = now
             waits_for = "the group's first ledger" if self._early >= self._unrestored else "a transaction to end"
-            told = {"partitions": sorted(self._unrestored), "remedy": _STUCK}
-            _log.warning(f"waiting for {waits_for}", extra=told)
+            facts = {"partitions": sorted(self._unrestored), "remedy": _STUCK}
+            _log.warning(f"waiting for {waits_for}", extra=facts)
 
     def _quarantine(self, number: int, code: str) -> None:
         self.quarantined[number] = code
         _log.error("quarantined", extra={"partition": number, "code": code, "remedy": REMEDIES[code]})
 
     def _learn(self, now: float) -> None:
-        """Ask from time to time whether every partition has a ledger by now."""
+        """Check from time to time whether every partition has a ledger by now."""
         if now - self._learned < _LEARN_EVERY or self._unrestored:
             return
         self._learned = now
@@ -262,5 +262,5 @@ class Ownership:
 
 
 def _settled(number: int, siblings: dict[int, Committed | None], partitions: int) -> bool:
-    """Whether it can be judged that nobody ever committed for a partition: no transaction open, no news meanwhile."""
+    """Tell whether it is certain that nobody ever committed for a partition: no open transaction, no recent commit."""
     return len(siblings) >= partitions and siblings.get(number) is None

@@ -1,4 +1,4 @@
-"""One transaction before it is begun: what it publishes, what it announces, and ledgers that are sure to fit."""
+"""Plan a transaction before it begins: what it publishes, what it announces, and ledgers that are sure to fit."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from stream_anon.worker.state.partition import PER_ROW, Partition
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """A transaction: `publish` was announced before, `taken` is announced now, `texts` go with the offsets, and of each
-    partition's dead letters the first `told` are sent.
+    """The contents of one transaction.
+
+    `publish` was announced before, `taken` is announced now, `texts` go with the offsets, and of each partition's dead
+    letters the first `letters_sent` are sent.
     """
 
     publish: list[Formed] = field(default_factory=list)
@@ -32,24 +34,26 @@ class Plan:
     finished: dict[int, Offsets] = field(default_factory=dict)
     homes: dict[int, list[Formed]] = field(default_factory=dict)
     held: set[int] = field(default_factory=set)
-    told: dict[int, int] = field(default_factory=dict)
+    letters_sent: dict[int, int] = field(default_factory=dict)
 
     def records(self, topic: str) -> list[Outgoing]:
-        """What is sent. Groups go in the order of their ids, which only the secret decides."""
+        """Return the records to send. Groups are ordered by their ids, which only the secret decides."""
         groups = sorted(self.publish, key=lambda group: group.id)
         return [Outgoing(topic, group.id.encode(), group.records) for group in groups] + self.letters
 
 
 def _fitting(groups: Sequence[Formed], room: float) -> int:
-    """How many of the groups may fit, roughly; one is tried in any case."""
+    """Estimate how many of the groups may fit; at least one is tried."""
     most = int(room / PER_ROW)
     return bisect_right(list(accumulate([len(group.members) for group in groups])), most) or min(1, len(groups))
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Makes plans. With `announce` off a group is published by the transaction that first names it: for tests only,
-    to show that they notice.
+    """A maker of plans.
+
+    With `announce` off a group is published by the transaction that first names it: for tests only, to show that they
+    notice.
     """
 
     codec: Codec
@@ -58,7 +62,7 @@ class Planner:
     announce: bool = True
 
     def plan(self, partitions: Mapping[int, Partition], formed: Sequence[Formed], known: int) -> Plan:
-        """As many groups as the ledgers can hold; half as many whenever one would not fit.
+        """Plan as many groups as the ledgers can hold; half as many whenever one would not fit.
 
         Those with the oldest rows come first: they are due, and they are what holds a ledger's lowest offset back.
         """
@@ -92,7 +96,7 @@ class Planner:
                 continue
             plan.publish += partition.announced
             plan.letters += partition.letters
-            plan.told[number] = len(partition.letters)
+            plan.letters_sent[number] = len(partition.letters)
             plan.finished[number] = finished
             plan.ledgers[number] = ledger
             plan.texts[number] = self.codec.encode(ledger)
@@ -102,7 +106,7 @@ class Planner:
         return plan
 
     def _hold(self, plan: Plan, partitions: Mapping[int, Partition], long: list[int], known: int) -> Plan:
-        """Even without new groups these would not fit: publish what they announced, record nothing new."""
+        """Publish what these partitions announced and record nothing new: their ledgers would not fit otherwise."""
         for number in long:
             partition = partitions[number]
             plan.held.add(number)

@@ -1,4 +1,4 @@
-"""Announced groups made again from their records, byte for byte; what does not come out the same is withdrawn."""
+"""Render announced groups again from their records, byte for byte; withdraw what does not come out the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stream_anon.worker.ledger.ledger import Ledger, Members
 
 
 class WithdrawnError(Exception):
-    """Announced groups cannot be published identically. `reason` is one of few words."""
+    """Announced groups cannot be published identically. `reason` is one of a few words."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -24,14 +24,14 @@ class WithdrawnError(Exception):
 
 
 class GroupRenderer:
-    """Fixes the bytes of a group, the first time and every time after."""
+    """The renderer that fixes the bytes of a group, the first time and every time after."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._key = derive(core.key, b"announced bytes")
 
     def fix(self, groups: Sequence[Any]) -> list[Formed]:
-        """Groups with their bytes and the digests of these."""
+        """Return groups with their bytes and the digests of these."""
         ends = list(accumulate([len(group) for group in groups], initial=0))
         arrived = np.concatenate([group.arrived for group in groups])
         oldest = np.minimum.reduceat(arrived, ends[:-1]).tolist()
@@ -54,7 +54,7 @@ class GroupRenderer:
         ]
 
     def reprint(self, ledger: Ledger, fetched: dict[Ref, bytes | None], now: float) -> list[Formed]:
-        """All announced groups of a ledger, or `WithdrawnError`.
+        """Render all announced groups of a ledger again, or raise `WithdrawnError`.
 
         1. Every member must still exist.  2. Every member must encode.  3. Every group must pass the gate.
         4. The bytes must have the announced digest. That the policy is the one that announced was checked before.
@@ -85,6 +85,6 @@ class GroupRenderer:
 
 
 def members_of(ledgers: Sequence[Ledger]) -> list[Ref]:
-    """Every record that announced groups need."""
+    """Return every record that announced groups need."""
     every = [members for ledger in ledgers for members in ledger.announced]
     return sorted({(partition, offset) for members in every for partition, offset in members.tolist()})

@@ -1,4 +1,4 @@
-"""Where a worker may begin with a partition: from its ledger, from a start that is proved new, or not at all."""
+"""Decide where a worker may begin with a partition: at its ledger, at a start that is proved new, or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Start = Literal["earliest", "latest"]
 
 REMEDIES = {
     "empty": "another program or a tool committed this offset without its ledger: delete the group's offset of this "
-    "partition and say with --from where to begin",
+    "partition and set with --from where to begin",
     "version": "run the version of this program that wrote the ledger until the group is drained, then use a new group "
     "name with --from latest",
     "unreadable": "give back the secret the group was started with, or move the group with stream-anon handover, "
@@ -57,18 +57,18 @@ class OtherPolicyError(StreamAnonError):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads the ledgers of one input topic under one policy, and refuses those of another."""
+    """A reader of the ledgers of one input topic under one policy; it refuses those of another."""
 
     codec: Codec
     fingerprint: bytes
     facts: TopicFacts
 
     def place(self, partition: int) -> Place:
-        """Tell where a ledger of this partition belongs."""
+        """Return where a ledger of this partition belongs."""
         return Place(self.facts.cluster_id, self.facts.topic_id, partition)
 
     def read(self, partition: int, committed: Committed) -> Ledger:
-        """Decode a ledger; raises `LedgerError`, or `OtherPolicyError` if another policy wrote it."""
+        """Decode a ledger; raise `LedgerError`, or `OtherPolicyError` if another policy wrote it."""
         ledger = self.codec.decode(committed, self.place(partition))
         if ledger.fingerprint != self.fingerprint:
             raise OtherPolicyError(partition, ledger.fingerprint, self.fingerprint)
@@ -95,7 +95,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Restorer(Reader):
-    """Decides with what is known of the topic, its bounds, the output and the ledgers of all partitions."""
+    """A restorer that decides by the facts of the topic, its bounds, the output and the ledgers of all partitions."""
 
     bounds: Mapping[int, tuple[int, int]]
     output_used: bool
@@ -104,8 +104,9 @@ class Restorer(Reader):
     def restore(
         self, partition: int, committed: Committed | None, siblings: Mapping[int, Committed | None]
     ) -> Partition:
-        """The partition as its ledger left it, ready to be read from `position`; else `QuarantineError`, or
-        `OtherPolicyError`.
+        """Return the partition as its ledger left it, to be read from `position`.
+
+        Raises `QuarantineError`, or `OtherPolicyError` if another policy wrote the ledger.
         """
         if committed is None:
             at = self._first(partition, siblings)
@@ -120,25 +121,25 @@ class Restorer(Reader):
         return Partition(ledger, committed, max(ledger.low, first))
 
     def _first(self, partition: int, siblings: Mapping[int, Committed | None]) -> int:
-        """The first offset of a partition nobody committed for.
+        """Return the first offset of a partition nobody committed for.
 
         A partition beyond those known to have had a ledger was added later and is read from its beginning. While the
         group never had all its ledgers it is just starting. Else an offset expired, and reading again would repeat.
         """
         first, end = self.bounds[partition]
-        told = end if self.start == "latest" else first
+        asked = end if self.start == "latest" else first
         ledgers, codes = self.read_all(siblings)
         if not ledgers:
             if "unreadable" in codes:
                 raise QuarantineError("unreadable")
             if self.output_used and self.start is None:
                 raise QuarantineError("unproved")
-            return told
+            return asked
         known = max(ledger.known for ledger in ledgers)
         if known == 0:
-            return told
+            return asked
         if partition >= known:
             return first
         if self.start is None:
             raise QuarantineError("unproved")
-        return told
+        return asked

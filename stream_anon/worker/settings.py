@@ -1,4 +1,4 @@
-"""How a worker runs, apart from what it anonymizes: topics, limits, times."""
+"""The settings of a worker apart from what it anonymizes: topics, limits, times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stream_anon.worker.restore import Start
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """Frozen settings of one worker.
+    """The frozen settings of one worker.
 
     `delay` is the user's bound in seconds, None if only records count. `announce` is for tests alone.
     """

@@ -1,4 +1,4 @@
-"""Several worker processes as one: started, started again after a failure, ended together; it knows no record."""
+"""Several worker processes as one: started, restarted after a failure, ended together; knows no record."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ class _Slot:
 
 
 class Supervisor:
-    """Runs one process per command. A failed one is started again after a wait, as the partitions it left are worked
-    on by the others meanwhile; a violation or a mistake of configuration ends all.
+    """A supervisor of one process per command.
+
+    A failed process is restarted after a wait, as the others take over its partitions meanwhile; a privacy violation or
+    a configuration error ends all.
 
     Each process holds the reading end of a pipe as its input: when this one is gone, it reads the end and leaves.
     """
@@ -51,11 +53,11 @@ class Supervisor:
 
     @property
     def running(self) -> list[bool]:
-        """Which of the slots have a process."""
+        """Whether each of the slots has a running process."""
         return [slot.process is not None and slot.process.poll() is None for slot in self._slots]
 
     def run(self) -> int:
-        """Work until stopped or until it is no use; the exit code of the whole."""
+        """Work until stopped or until restarting is useless; return the exit code of the whole."""
         try:
             code = None
             while code is None and not self._stopping.is_set():
@@ -67,7 +69,7 @@ class Supervisor:
             self._kill()
 
     def _look_after(self) -> int | None:
-        """Start what is due and judge what ended; a code when all have to end."""
+        """Start what is due and judge what ended; return a code when all have to end."""
         now = self._clock()
         for slot in self._slots:
             if slot.process is None:
@@ -96,7 +98,7 @@ class Supervisor:
         slot.process = subprocess.Popen(slot.command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603 - our own command
 
     def _end(self) -> int:
-        """Tell all to drain at once: partitions would only wander between those that leave."""
+        """Ask all to drain at once: partitions would only move between those that leave."""
         for process in self._processes():
             process.send_signal(signal.SIGTERM)
         until, codes = self._clock() + _PATIENCE, set()

@@ -1,4 +1,4 @@
-"""Finds the record that breaks a step of the core, so that it is rejected alone and the worker goes on."""
+"""Find the record that breaks a step of the core, so that it is rejected alone and the worker goes on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stream_anon.errors import StreamAnonError
 from stream_anon.worker.groups import Floats, Ints
 
 UNUSABLE = "unusable"
-"""The code of a record that makes the program fail: a defect, told by the log, that must not stop a worker."""
+"""The code of a record that makes the program fail: a defect, reported in the log, that must not stop a worker."""
 
 _log = logging.getLogger("stream_anon.worker")
 Encode = Callable[[Sequence[bytes | None], Ints, Floats], Any]
@@ -21,7 +21,7 @@ Encode = Callable[[Sequence[bytes | None], Ints, Floats], Any]
 def encode_usable(
     encode: Encode, values: Sequence[bytes | None], ref: Ints, arrived: Floats
 ) -> tuple[Any, list[int], Ints]:
-    """Encode records; if that fails, find out which of them it fails for, one by one, and leave them out.
+    """Encode records; if that fails, find the ones it fails for, one by one, and leave them out.
 
     Returns what was encoded, the places of the records left out, and those of the others. An error that no single
     record brings about is raised.
@@ -35,7 +35,7 @@ def encode_usable(
         bad = [i for i in range(len(values)) if not _encodes(encode, values[i], ref[i : i + 1], arrived[i : i + 1])]
         if not bad:
             raise
-        tell("encode", error, len(bad))
+        log_failure("encode", error, len(bad))
     good = np.delete(every, bad)
     return encode([values[i] for i in good], ref[good], arrived[good]), bad, good
 
@@ -50,7 +50,7 @@ def _encodes(encode: Encode, value: bytes | None, ref: Ints, arrived: Floats) ->
     return True
 
 
-def tell(step: str, error: Exception, records: int) -> None:
-    """Log the kind of an error and no more: its text could hold a value."""
-    told = {"step": step, "why": type(error).__name__, "records": records, "remedy": "report it: this is a defect"}
-    _log.error("unusable records rejected", extra=told)
+def log_failure(step: str, error: Exception, records: int) -> None:
+    """Log the type of an error and no more: its text could hold a value."""
+    facts = {"step": step, "why": type(error).__name__, "records": records, "remedy": "report it: this is a defect"}
+    _log.error("unusable records rejected", extra=facts)

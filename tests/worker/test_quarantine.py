@@ -134,7 +134,7 @@ def test_an_old_ledger_is_not_believed(world: World, caplog: pytest.LogCaptureFi
     worker.ownership.forget(0, world.now)
     world.go(worker)
     assert not worker.ready
-    assert "an old ledger was told, and is asked for again" in caplog.messages
+    assert "the broker returned an old ledger; asking again" in caplog.messages
     world.broker.committed = new
     world.go(worker)
     assert worker.ready

@@ -43,7 +43,7 @@ def read_source(path: Path, environment: Mapping[str, str]) -> Any:
 
 
 def refusal(path: Path, code: str, message: str) -> PolicyError:
-    """What the auditor cannot use."""
+    """Return the error for a policy that the auditor cannot use."""
     return PolicyError(
         [Diagnostic(code, message, str(path), hint=f"stream-anon check {shlex.quote(str(path))} tells more")]
     )

@@ -230,7 +230,7 @@ def refuse_a_taken_port(port: int) -> None:
         try:
             s.bind(("127.0.0.1", port))
         except OSError as error:
-            raise BrokerError(f"port {port} cannot be had: {error.strerror}; choose another with --port") from None
+            raise BrokerError(f"port {port} is not available: {error.strerror}; choose another with --port") from None
 
 
 def listening(port: int) -> bool:

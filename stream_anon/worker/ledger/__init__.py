@@ -1,1 +1,1 @@
-"""What a partition remembers between two transactions, and how it fits beside an offset; only this room knows sizes."""
+"""The state of a partition between two transactions, and its encoding beside an offset."""

@@ -1,4 +1,4 @@
-"""A ledger as the text beside a committed offset: compact, encrypted, ended by NUL; the decoder believes nothing."""
+"""Encode a ledger as the text beside a committed offset: compact, encrypted, ended by NUL; decoding trusts nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LedgerError(StreamAnonError):
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Encodes and decodes under keys derived from the policy's secret.
+    """An encoder and decoder of ledgers under keys derived from the policy's secret.
 
     The nonce is a keyed hash of the content. The content holds writer and sequence, so no nonce serves two contents,
     and equal ledgers have equal texts.
@@ -51,14 +51,14 @@ class Codec:
 
     @classmethod
     def of(cls, secret: bytes) -> Codec:
-        """The codec of a secret."""
+        """Return the codec of a secret."""
         return cls(AESGCM(derive(secret, b"ledger cipher")), derive(secret, b"ledger nonce"))
 
     def __repr__(self) -> str:
         return "<Codec>"
 
     def encode(self, ledger: Ledger) -> Committed:
-        """Offset and text. The text may be longer than the limit: whoever commits has to look at it."""
+        """Return offset and text. The text may be longer than the limit: the caller has to check it."""
         body = _pack(ledger)
         small = zlib.compress(body, 6)
         plain = b"z" + small if len(small) < len(body) else b"r" + body
@@ -67,7 +67,7 @@ class Codec:
         return Committed(ledger.low, _VERSION + b85encode(sealed) + "\0")
 
     def decode(self, committed: Committed, place: Place) -> Ledger:
-        """The ledger of `place`, or a `LedgerError` that says why this is none."""
+        """Return the ledger of `place`, or raise a `LedgerError` that says why this is none."""
         text = committed.metadata.partition("\0")[0]
         if not text:
             raise LedgerError("empty", "an offset was committed without its ledger: by a tool, or by another program")
@@ -81,7 +81,7 @@ class Codec:
         try:
             ledger, whose = _unpack(_inflate(plain), place)
         except (ValueError, IndexError, zlib.error, OverflowError):
-            raise LedgerError("malformed", "the ledger was decrypted but makes no sense") from None
+            raise LedgerError("malformed", "the ledger was decrypted, but its content is malformed") from None
         if whose != _whose(place):
             raise LedgerError("misplaced", "the ledger belongs to another cluster, topic or partition, or an older one")
         if ledger.low != committed.offset:
@@ -90,7 +90,7 @@ class Codec:
 
 
 def b85encode(data: bytes) -> str:
-    """What `base64.b85encode` makes, all words at once: the library goes word by word, in Python.
+    """Encode as `base64.b85encode` does, all words at once: the library goes word by word, in Python.
 
     >>> b85encode(b"ledger"), b85decode(b85encode(b"ledger"))
     ('Y-MC;WpV', b'ledger')
@@ -102,18 +102,19 @@ def b85encode(data: bytes) -> str:
 
 
 def fits(committed: Committed) -> bool:
-    """Whether this text may be committed."""
+    """Tell whether this text may be committed."""
     return len(committed.metadata) <= LIMIT + 1
 
 
 def derive(secret: bytes, purpose: bytes) -> bytes:
-    """A key for one purpose only."""
+    """Derive a key for one purpose only."""
     return HKDF(hashes.SHA256(), 32, salt=None, info=b"stream-anon " + purpose).derive(secret)
 
 
 def digest_of(key: bytes, records: list[bytes]) -> int:
-    """A keyed 64-bit digest of one group's records in their order, which hold no line feed; those of several groups are
-    added.
+    """Return a keyed 64-bit digest of one group's records in their order.
+
+    Records hold no line feed. The digests of several groups are added.
     """
     return int.from_bytes(hashlib.sha256(b"\n".join([key, *records])).digest()[:8], "big")
 

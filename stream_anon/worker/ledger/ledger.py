@@ -1,4 +1,4 @@
-"""What one partition remembers between two transactions: which offsets still wait, which groups are announced.
+"""The state of one partition between two transactions: which offsets still wait, which groups are announced.
 
 Pure values: it reads no topic, knows no clock, and says nothing of what a record holds.
 """
@@ -20,7 +20,10 @@ NO_MEMBERS: Members = np.empty((0, 2), dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a ledger belongs. A topic made anew has another id, and its offsets mean other records."""
+    """The cluster, topic and partition a ledger belongs to.
+
+    A recreated topic has another id, and its offsets mean other records.
+    """
 
     cluster_id: str
     topic_id: str
@@ -29,12 +32,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ledger:
-    """One partition's state as committed with its offset.
+    """The state of one partition as committed with its offset.
 
     Every offset below `position` is finished, read or not, unless it is in `waiting` (ascending). `announced` are the
     groups whose home is here and whose records are not known to be visible; `digest` is that of their bytes, under
     `fingerprint`. `known` is the number of partitions that are known to have had a ledger. `writer` and `sequence`
-    tell two commits apart.
+    distinguish two commits.
     """
 
     place: Place
@@ -53,14 +56,14 @@ class Ledger:
         return int(self.waiting[0]) if len(self.waiting) else self.position
 
     def finished(self, offset: int) -> bool:
-        """Whether nobody has to read this offset again."""
+        """Tell whether nobody has to read this offset again."""
         if offset >= self.position:
             return False
         at = int(np.searchsorted(self.waiting, offset))
         return at == len(self.waiting) or int(self.waiting[at]) != offset
 
     def unfinished(self, offsets: Offsets) -> npt.NDArray[np.bool_]:
-        """Which of `offsets` still have to be worked on."""
+        """Tell which of `offsets` still have to be worked on."""
         return (offsets >= self.position) | contains(self.waiting, offsets)
 
     def following(
@@ -74,7 +77,7 @@ class Ledger:
         known: int,
         writer: int,
     ) -> Ledger:
-        """The ledger of the next transaction. A position never goes back."""
+        """Return the ledger of the next transaction. A position never goes back."""
         return replace(
             self,
             position=max(position, self.position),
@@ -117,7 +120,7 @@ class Ledger:
 
 
 def contains(ascending: Offsets, offsets: Offsets) -> npt.NDArray[np.bool_]:
-    """Which of `offsets` occur in `ascending`.
+    """Tell which of `offsets` occur in `ascending`.
 
     >>> contains(np.array([2, 5]), np.array([1, 2, 5, 9])).tolist()
     [False, True, True, False]
@@ -130,7 +133,7 @@ def contains(ascending: Offsets, offsets: Offsets) -> npt.NDArray[np.bool_]:
 
 
 def without(ascending: Offsets, offsets: Offsets) -> Offsets:
-    """`ascending` less `offsets`, which may come in any order.
+    """Return `ascending` without `offsets`, which may come in any order.
 
     >>> without(np.array([2, 5, 7]), np.array([7, 1, 2])).tolist()
     [5]

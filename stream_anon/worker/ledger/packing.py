@@ -1,4 +1,4 @@
-"""Numbers and group members as few bytes: variable-length integers, and bit-packed (partition, offset) pairs."""
+"""Pack numbers and group members into few bytes: variable-length integers, and bit-packed (partition, offset) pairs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MOST = 1 << 20  # members that room is made for; a ledger that fits has some th
 
 
 class Writer:
-    """Appends values; `Reader` takes them back in the same order."""
+    """A buffer to which values are appended; `Reader` reads them back in the same order."""
 
     def __init__(self) -> None:
         self._out = bytearray()
 
     def number(self, value: int) -> None:
-        """A non-negative integer, seven bits a byte."""
+        """Append a non-negative integer, seven bits a byte."""
         if value < 0:
             raise ValueError("negative")
         while value > 127:
@@ -30,22 +30,22 @@ class Writer:
         self._out.append(value)
 
     def raw(self, data: bytes) -> None:
-        """Bytes of a length the reader knows."""
+        """Append bytes of a length the reader knows."""
         self._out += data
 
     def bytes(self) -> bytes:
-        """Everything so far."""
+        """Return everything written so far."""
         return bytes(self._out)
 
 
 class Reader:
-    """Takes values back; anything missing, left over or not in shortest form is a `ValueError`."""
+    """A parser of written values; anything missing, left over or not in shortest form is a `ValueError`."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
 
     def number(self) -> int:
-        """A non-negative integer."""
+        """Read a non-negative integer."""
         value = shift = 0
         while True:
             byte = self.raw(1)[0]
@@ -60,7 +60,7 @@ class Reader:
         return value
 
     def raw(self, length: int) -> bytes:
-        """Exactly `length` bytes."""
+        """Read exactly `length` bytes."""
         part = self._data[self._at : self._at + length]
         if length < 0 or len(part) != length:
             raise ValueError("too short")
@@ -68,13 +68,13 @@ class Reader:
         return part
 
     def end(self) -> None:
-        """Nothing may be left."""
+        """Raise ValueError if anything is left."""
         if self._at != len(self._data):
             raise ValueError("too long")
 
 
 def pack_members(out: Writer, groups: Sequence[Members]) -> None:
-    """Sizes, then for all members a partition's index and the distance to that partition's lowest offset."""
+    """Write the sizes, then for all members a partition's index and the distance to its lowest offset."""
     out.number(len(groups))
     if not groups:
         return
@@ -96,7 +96,7 @@ def pack_members(out: Writer, groups: Sequence[Members]) -> None:
 
 
 def unpack_members(read: Reader) -> tuple[Members, ...]:
-    """The groups again."""
+    """Read the groups that `pack_members` wrote."""
     count = read.number()
     if not count:
         return ()

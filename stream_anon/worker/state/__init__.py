@@ -1,1 +1,1 @@
-"""What a worker holds between polls: partitions, rows that wait, dead letters."""
+"""The state of a worker between polls: partitions, waiting rows, dead letters."""

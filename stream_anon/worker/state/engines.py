@@ -1,4 +1,4 @@
-"""Where rows wait: one engine for all partitions of a worker, or one for each; it decides nothing about groups."""
+"""The engines in which rows wait: one for all partitions of a worker, or one for each; decides nothing about groups."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from stream_anon.worker.groups import Engine, Ints
 
 
 class Engines:
-    """Engines by partition (`apart`), or a single one that sees every row and so finds closer company."""
+    """Engines by partition (`apart`), or a single one that sees every row and so finds closer groups."""
 
     def __init__(self, make: Callable[[], Engine], *, apart: bool) -> None:
         self._make, self._apart = make, apart
         self._engines: dict[int, Engine] = {}
 
     def push(self, rows: Any, now: float) -> Iterator[tuple[Any, Any]]:
-        """Hand rows to where they belong; an outcome per engine, and the rows it had no room for."""
+        """Push rows to their engines; yield an outcome per engine, and the rows it had no room for."""
         if not len(rows):
             return
         core = [(0, rows)]
@@ -29,12 +29,12 @@ class Engines:
             yield outcome, part.take(slice(len(part) - outcome.rest, None))
 
     def tick(self, now: float) -> Iterator[Any]:
-        """Let go what is due."""
+        """Release the rows that are due."""
         for engine in self._engines.values():
             yield engine.tick(now)
 
     def flush(self) -> Iterator[Any]:
-        """Let go everything."""
+        """Release all rows that wait."""
         for engine in self._engines.values():
             yield engine.flush()
 
@@ -46,13 +46,13 @@ class Engines:
             self._engines[0].remove(ref)
 
     def next_deadline(self) -> float | None:
-        """When the next tick is due."""
+        """Return when the next tick is due."""
         due = [d for d in (engine.next_deadline() for engine in self._engines.values()) if d is not None]
         return min(due, default=None)
 
     @property
     def open_clusters(self) -> int:
-        """Clusters that rows wait in; an algorithm that forms a group only when it leaves has none."""
+        """The number of clusters that rows wait in; none if the algorithm forms a group only when it leaves."""
         return sum(engine.open_clusters for engine in self._engines.values())
 
     def _of(self, partition: int) -> Engine:

@@ -12,7 +12,7 @@ from stream_anon.kafka.transport import Outgoing
 def dead_letter(
     topic: str, source: str, partition: int, offset: int, code: str, column: str | None, payload: bytes | None = None
 ) -> Outgoing:
-    """A record for the dead-letter topic, keyed by its origin, so that one seen twice is known as one.
+    """Return a record for the dead-letter topic, keyed by its origin, so that duplicates can be recognized.
 
     >>> dead_letter("dead", "in", 0, 7, "unknown_value", "zip").key
     b'in/0/7'
@@ -25,7 +25,7 @@ def dead_letter(
 
 
 def without_payload(letter: Outgoing) -> Outgoing:
-    """The same letter without the record it is about."""
-    told = msgspec.json.decode(letter.values[0])
-    told.pop("payload", None)
-    return letter._replace(values=[msgspec.json.encode(told)])
+    """Return the same letter without the record it is about."""
+    content = msgspec.json.decode(letter.values[0])
+    content.pop("payload", None)
+    return letter._replace(values=[msgspec.json.encode(content)])

@@ -1,4 +1,4 @@
-"""One owned partition in memory: what was read, what waits, what is announced; it never speaks to a broker."""
+"""The state of one owned partition: what was read, what waits, what is announced; never talks to a broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OVERHEAD = 120.0  # characters of everything else: where it belongs, sequence, d
 
 @dataclass(slots=True, eq=False)
 class Partition:
-    """State between transactions.
+    """The state of a partition between transactions.
 
     `ledger` and `text` are as committed, `text` None before the first commit. `position` is the next offset to read;
     `waiting` are the offsets read and not finished, `born` their records' own times. `announced` have their home here.
@@ -47,11 +47,13 @@ class Partition:
 
     @property
     def window(self) -> float:
-        """Characters that the offsets may come to take without another being read: finishing some of many that wait
-        turns a text that compresses well into one that does not. What was not read again yet is in the text still.
+        """The number of characters that the offsets may come to take without another being read.
+
+        Finishing some of many that wait turns a text that compresses well into one that does not. What was not read
+        again yet is still in the text.
         """
-        told = 0 if self.text is None else len(self.text.metadata)
-        now = max(OVERHEAD, told - PER_ROW * rows_of(self.announced)) + len(self.waiting) * PER_OFFSET
+        length = 0 if self.text is None else len(self.text.metadata)
+        now = max(OVERHEAD, length - PER_ROW * rows_of(self.announced)) + len(self.waiting) * PER_OFFSET
         if not self.caught_up:
             return now
         if not len(self.waiting):
@@ -60,7 +62,7 @@ class Partition:
         return plain if self.text is None else min(plain, now)
 
     def read(self, offsets: Sequence[int], stamps: Sequence[float], position: int) -> npt.NDArray[np.bool_]:
-        """Note what a poll brought, and say which of it has to be worked on."""
+        """Record what a poll brought, and return which of it has to be processed."""
         found = np.asarray(offsets, dtype=np.int64)
         keep = self.ledger.unfinished(found) & (found >= self.position)
         self.waiting = np.concatenate([self.waiting, found[keep]])
@@ -69,23 +71,23 @@ class Partition:
         return keep
 
     def move(self, position: int) -> None:
-        """Everything below was read, or will never be delivered: markers, compaction, retention."""
+        """Move on: everything below was read or will never be delivered (markers, compaction, retention)."""
         self.position = max(self.position, position)
 
     def finish(self, offsets: Offsets) -> None:
-        """These rows will not be published: rejected or suppressed."""
+        """Mark rows as finished that will not be published: rejected or suppressed."""
         if len(offsets):
             stays = ~contains(np.sort(offsets), self.waiting)
             self.waiting, self.born = self.waiting[stays], self.born[stays]
 
     def born_at(self, offsets: Offsets) -> Floats:
-        """The own times of waiting records."""
+        """Return the own times of waiting records."""
         return np.asarray(self.born[np.searchsorted(self.waiting, offsets)])
 
     def following(
         self, finished: Offsets, announced: Sequence[Formed], *, fingerprint: bytes, known: int, writer: int
     ) -> Ledger:
-        """The next ledger: what was not read again yet still waits, as does all that is not finished."""
+        """Return the next ledger: what is not finished, or not read again yet, still waits."""
         behind = self.ledger.waiting[self.ledger.waiting >= self.position]
         return self.ledger.following(
             self.position,
@@ -98,7 +100,7 @@ class Partition:
         )
 
     def unchanged(self, following: Ledger) -> bool:
-        """Whether committing `following` would tell nothing new."""
+        """Tell whether committing `following` would change nothing."""
         old = self.ledger
         same = old.position == following.position and old.known == following.known
         return (
@@ -111,17 +113,17 @@ class Partition:
         )
 
     def shrunk(self, *, fingerprint: bytes, known: int, writer: int) -> Ledger:
-        """The committed ledger with its groups published and nothing else: never longer than the one before."""
+        """Return the committed ledger with its groups published and nothing else: never longer than before."""
         old = self.ledger
         return old.following(old.position, old.waiting, (), 0, fingerprint=fingerprint, known=known, writer=writer)
 
     def committed(self, ledger: Ledger, text: Committed, finished: Offsets, announced: list[Formed]) -> None:
-        """A transaction with this ledger is durable."""
+        """Record that a transaction with this ledger is durable."""
         self.ledger, self.text = ledger, text
         self.finish(finished)
         self.announced = announced
 
 
 def rows_of(groups: Sequence[Formed]) -> int:
-    """Rows in all groups together."""
+    """Return the number of rows in all groups together."""
     return sum([len(group.members) for group in groups])

@@ -1,4 +1,4 @@
-"""What a worker holds between polls: its partitions, rows in engines, groups formed; it never speaks to a broker."""
+"""The state of a worker between polls: its partitions, rows in engines, groups formed; never talks to a broker."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.engines import Engines
 from stream_anon.worker.state.letters import dead_letter, without_payload
 from stream_anon.worker.state.partition import Partition
-from stream_anon.worker.unusable import UNUSABLE, encode_usable, tell
+from stream_anon.worker.unusable import UNUSABLE, encode_usable, log_failure
 
 
 class WorkerState:
-    """Rows come in by `take`, leave by `formed`; a partition that is lost is cut out of everything by `drop`.
+    """The state of a worker between polls.
 
-    Rows an engine had no room for return to it later, as do those it gave up while a partition was not yet read again
-    to where its predecessor had been: the company they lack may still come.
+    Rows enter by `take` and leave by `formed`; `drop` removes a lost partition from all of it. Rows an
+    engine had no room for return to it later, as do those it gave up while a partition was not yet read again to where
+    its predecessor had been: the rows they lack may still come.
     """
 
     def __init__(self, core: Core, settings: WorkerSettings, observer: Observer) -> None:
@@ -41,7 +42,7 @@ class WorkerState:
 
     @property
     def waiting(self) -> int:
-        """Rows read and not finished."""
+        """The number of rows read and not finished."""
         return sum(len(partition.waiting) for partition in self.partitions.values())
 
     @property
@@ -80,19 +81,19 @@ class WorkerState:
         self._push(encoded.batch, now)
 
     def tick(self, now: float) -> None:
-        """Let go what is due."""
+        """Release the rows that are due."""
         back, self._back = self._back, []
         for rows in back:
             self._push(rows, now)
         self._release_chosen(self.engines.tick(now), now)
 
     def flush(self, now: float) -> None:
-        """Form every group that can be formed; rows without one stay unfinished, for whoever comes next."""
+        """Form every group that can be formed; rows without one stay unfinished, for the successor."""
         for outcome in self.engines.flush():
             self._form(outcome.groups, now)
 
     def force(self, number: int, now: float) -> None:
-        """A partition's ledger stays full: form what can be formed, and give up the older half of what holds it."""
+        """Form what can be formed and give up the older half of a partition whose ledger stays full."""
         partition = self.partitions[number]
         old = partition.waiting[len(partition.waiting) // 2] if len(partition.waiting) else 0
         for outcome in list(self.engines.flush()):
@@ -104,7 +105,7 @@ class WorkerState:
                 self._back.append(rows.take(~give_up))
 
     def limit(self, largest: int, now: float) -> int:
-        """Take no larger records from now on, and reject those of groups formed; the size of the largest announced."""
+        """Accept no larger records from now on, reject those of formed groups; return the largest announced size."""
         if largest < self.largest:
             self.largest, formed, self.formed = largest, self.formed, []
             for each in formed:
@@ -125,7 +126,7 @@ class WorkerState:
                 partition.letters = [without_payload(letter) if is_long else letter for letter, is_long in pairs]
 
     def drop(self, number: int, now: float) -> None:
-        """Forget a partition: its rows leave the engine, groups formed with any of them are dissolved."""
+        """Forget a partition: remove its rows from the engine, and dissolve formed groups with any of them."""
         partition = self.partitions.pop(number, None)
         if partition is None:
             return
@@ -140,7 +141,7 @@ class WorkerState:
                 self._push(rest, now)
 
     def _push(self, rows: Any, now: float) -> None:
-        """Push; rows that find no room come back, and reading stops until something has left."""
+        """Push rows; those that find no room come back, and reading stops until something has left."""
         for outcome, rest in list(self.engines.push(rows, now)):
             self._release_chosen([outcome], now)
             if len(rest):
@@ -158,7 +159,7 @@ class WorkerState:
                 self._back.append(rows)
 
     def _form(self, groups: Sequence[Any], now: float) -> None:
-        """Fix the bytes. A record too large to be sent is rejected before its group is announced."""
+        """Fix the bytes of groups. A record too large to be sent is rejected before its group is announced."""
         fixed = self._fix(groups, now) if groups else []
         large = [formed for formed in fixed if max(map(len, formed.records)) > self.largest]
         good = [formed for formed in fixed if formed not in large] if large else fixed
@@ -180,7 +181,7 @@ class WorkerState:
             bad = ~np.array(self._core.writable(rows), dtype=np.bool_)
             if not bad.any():
                 raise
-            tell("write", error, int(bad.sum()))
+            log_failure("write", error, int(bad.sum()))
             self._give_up(rows, bad, UNUSABLE, now)
             return []
 
@@ -190,13 +191,13 @@ class WorkerState:
         self._give_up(formed.group.rows, large, "oversized", now)
 
     def _give_up(self, rows: Any, bad: npt.NDArray[np.bool_], code: str, now: float) -> None:
-        """Reject rows of a group that was not announced; the others look for company again."""
+        """Reject rows of a group that was not announced; push the others again."""
         self._reject([((p, o), code, None, None) for p, o in rows.ref[bad].tolist()])
         if not bad.all():
             self._push(rows.take(~bad), now)
 
     def _date(self, groups: Sequence[Formed]) -> None:
-        """Tell the records' own times, in no particular order."""
+        """Report the records' own times, in no particular order."""
         if not groups:
             return
         ref = np.concatenate([formed.members for formed in groups])
@@ -215,7 +216,7 @@ class WorkerState:
             self._observer.suppressed(reason, len(ref))
 
     def _reject(self, rejected: Sequence[tuple[Ref, str, str | None, bytes | None]]) -> None:
-        """Records that are no rows, with code, column and payload: finished, counted, and told by a letter each."""
+        """Finish and count records that cannot be rows, and write a dead letter for each."""
         if not rejected:
             return
         ref = np.array([ref for ref, *_ in rejected], dtype=np.int64)

@@ -38,8 +38,8 @@ def client_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make(client: Callable[[dict[str, Any]], _Client], options: Mapping[str, Any]) -> _Client:
-    """A client that talks through our logs; an option it refuses is named, its value is not."""
-    talk = {"logger": _log, "error_cb": _tell}
+    """Make a client that logs through our logs; if it refuses an option, raise with its name but not its value."""
+    talk = {"logger": _log, "error_cb": _log_error}
     try:
         return client({"log_level": _CRITICAL, **options, **talk})
     except KafkaException as error:
@@ -49,6 +49,6 @@ def make(client: Callable[[dict[str, Any]], _Client], options: Mapping[str, Any]
         raise unknown(refused[0], _OTHER_NAMES) from None
 
 
-def _tell(error: KafkaError) -> None:
-    """The client mends what can be mended; what cannot shows in the call that fails."""
+def _log_error(error: KafkaError) -> None:
+    """Log a client error; the client retries, and what stays broken fails in the next call."""
     _log.error("client error", extra={"error": error.name()})
