@@ -7,8 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from kafka import KafkaAdminClient
@@ -71,3 +73,24 @@ def test_a_port_taken_at_the_last_moment_is_noticed(
 def test_the_id_is_that_of_the_storage(local_broker: LocalBroker) -> None:
     with closing(KafkaAdminClient(bootstrap_servers=local_broker.bootstrap)) as admin:
         assert admin.describe_cluster()["cluster_id"] == local_broker.cluster_id
+
+
+def test_who_fetches_the_jars_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that begin at the same time, as those of a test run do, would leave jars out of each other's."""
+    import fcntl
+
+    import jgo
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    asked = []
+
+    def build(*_: object, **__: object) -> SimpleNamespace:
+        (lock,) = tmp_path.glob("*.lock")
+        with lock.open("a") as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        asked.append(True)
+        return SimpleNamespace(all_jars=["one.jar"])
+
+    monkeypatch.setattr(jgo, "build", build)
+    assert module.java_and_jars()[1] == "one.jar"
+    assert asked == [True]
