@@ -32,7 +32,7 @@ privacy:
 stream: {max_delay: {records: 20}}
 """
 CLAIM = re.compile(r"people|person", re.IGNORECASE)
-ADMITTED = re.compile(r"people (and risk )?(were )?not judged|people apart", re.IGNORECASE)
+ADMITTED = re.compile(r"people (and risk )?(were )?not judged|identifies people", re.IGNORECASE)
 
 
 @pytest.fixture
