@@ -74,7 +74,7 @@ def audit(
     """
     rules = read_rules(policy) if policy else None
     if raw is not None and rules is None:
-        raise typer.BadParameter("the raw records are compared under a policy: pass -p", param_hint="--raw")
+        raise typer.BadParameter("raw records need a policy: pass -p", param_hint="--raw")
     if follow and not out.startswith(TOPIC):
         raise typer.BadParameter("only a topic can be followed: kafka:TOPIC", param_hint="--follow")
     if html is not None:

@@ -119,7 +119,7 @@ def test_the_whole_past_to_a_file_and_to_a_topic(place: Place, capsys: pytest.Ca
     assert place.read() == place.lines("out.jsonl")
     capsys.readouterr()
     assert place.call(f"kafka:{place.output}") == 0
-    assert "complete already" in capsys.readouterr().err
+    assert "already complete" in capsys.readouterr().err
     assert place.call(f"kafka:{place.output}", "-a", "sweep") == 1
     assert "another replay" in capsys.readouterr().err
     assert place.read("read_uncommitted") == place.lines("out.jsonl")
