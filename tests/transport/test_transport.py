@@ -344,3 +344,24 @@ def test_members_that_are_busy_between_polls_become_a_group(world: Memory | Real
             time.sleep(0.3)
     assert found[0] is not None
     assert found[0].generation <= 8, "each member that comes costs two rebalances"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_partition_added_is_given_to_a_busy_member(bootstrap: str, name: str, client: str) -> None:
+    """A rebalance because of new metadata ends while nobody polls, too, and must not be forgotten."""
+    from kafka.admin import NewPartitions
+
+    world = Real(bootstrap, name, client)
+    options = {"session.timeout.ms": 6000, "metadata.max.age.ms": 1000}
+    member = client_of(client).transport(bootstrap, name, world.input, transactional_id=name, options=options)
+    world.made.append(member)
+    try:
+        joined(member, {0, 1})
+        world._admin.create_partitions({world.input: NewPartitions(3)})
+        end, polled = time.monotonic() + 60, None
+        while polled is None or polled.membership is None or polled.membership.partitions != {0, 1, 2}:
+            assert time.monotonic() < end, "it was never given"
+            time.sleep(0.3)
+            polled = member.poll(0.0, 10)
+    finally:
+        world.close()
