@@ -64,7 +64,7 @@ class Released:
             raise PrivacyViolation("a group was made without passing the gate")
 
     def groups(self) -> list[Group]:
-        """Each by itself."""
+        """Return each group by itself."""
         return [Group(self, place) for place in range(len(self.ids))]
 
     def envelope(self, g: int) -> Envelope:
@@ -118,7 +118,7 @@ class Group:
 
     @property
     def arrived(self) -> Floats:
-        """When they came."""
+        """When each of the rows came."""
         released, place = self.released, self.place
         return released.rows.arrived[released.starts[place] : released.starts[place + 1]]
 
@@ -148,7 +148,7 @@ class Group:
 
     @property
     def high(self) -> Ints:
-        """The upper ends."""
+        """The upper ends of what is published."""
         return np.asarray(self.released.high[self.place])
 
     @property
@@ -158,7 +158,7 @@ class Group:
 
     @property
     def loss(self) -> float:
-        """Their weighted sum."""
+        """The weighted sum of the losses."""
         return self.released.loss[self.place]
 
     @property
@@ -235,7 +235,7 @@ def release_all(
 
 
 def reuse(row: Batch, host: Group) -> Group | None:
-    """The row under the generalization of a group that has left, if it fits and all rows together still satisfy.
+    """Return the row under the generalization of a group that has left, if it fits and all rows together still satisfy.
 
     The host must be the last group of its id, so that nobody is forgotten. None if the row may not join.
     """
@@ -259,7 +259,7 @@ def reuse(row: Batch, host: Group) -> Group | None:
 
 
 def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> tuple[Ints, Ints, list[str]]:
-    """The published order of the rows, the refs in ascending order, and the groups' ids.
+    """Return the published order of the rows, the refs in ascending order, and the groups' ids.
 
     All depend on the sets of members alone.
     """

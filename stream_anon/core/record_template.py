@@ -52,13 +52,13 @@ class RecordTemplate:
         self._telling = keys[-1] + b'{"policy":' + _JSON.encode(policy) + b',"group":"'
 
     def labels(self, low: Ints, high: Ints) -> list[list[bytes]]:
-        """The labels of boxes as JSON, column by column; those of `sets` need the values instead."""
+        """Return the labels of boxes as JSON, column by column; those of `sets` need the values instead."""
         return [
             list(map(label, a, b)) for label, a, b in zip(self._labels, low.T.tolist(), high.T.tolist(), strict=True)
         ]
 
     def written(self, labels: tuple[bytes, ...], columns: Sequence[Sequence[bytes]], envelope: Envelope) -> list[bytes]:
-        """Records: the labels of all and the columns of values, as JSON, and an envelope each."""
+        """Return records: the labels of all and the columns of values, as JSON, and an envelope each."""
         group, first, size, subjects, loss = envelope
         before = b'%b%b","row":' % (self._telling, group.encode())
         after = b',"size":%d,"subjects":%b,"loss":%b}}' % (size, _JSON.encode(subjects), _JSON.encode(loss))
@@ -68,7 +68,7 @@ class RecordTemplate:
         return list(map(b"".join, rows))
 
     def nested(self, values: Sequence[Any], envelope: Envelope, row: int) -> dict[str, Any]:
-        """A record as a dictionary, with fields of dotted names inside others."""
+        """Return a record as a dictionary, with fields of dotted names inside others."""
         group, _, size, subjects, loss = envelope
         told = {"policy": self.policy, "group": group, "row": row, "size": size, "subjects": subjects, "loss": loss}
         record: dict[str, Any] = {}

@@ -32,7 +32,7 @@ class Loaded(Protocol):
 
     @property
     def policy(self) -> Policy:
-        """The policy."""
+        """The policy that was loaded."""
         ...
 
     @property
@@ -41,7 +41,7 @@ class Loaded(Protocol):
         ...
 
     def diagnostics(self, found: Sequence[Problem]) -> list[Diagnostic]:
-        """The problems with their places."""
+        """Return the problems with their places."""
         ...
 
 
@@ -257,7 +257,7 @@ def _shares(weights: Sequence[float]) -> list[float]:
 
 
 def _read_tables(policy: Policy, folder: Path) -> tuple[dict[int, dict[str, Any]], list[Diagnostic]]:
-    """The tables that models name by file, and what is wrong with them."""
+    """Return the tables that models name by file, and what is wrong with them."""
     tables: dict[int, dict[str, Any]] = {}
     found: list[Diagnostic] = []
     for i, spec in enumerate(policy.privacy):
@@ -275,7 +275,7 @@ def _read_tables(policy: Policy, folder: Path) -> tuple[dict[int, dict[str, Any]
 
 
 def _fingerprint(policy: Policy, hierarchies: Sequence[Hierarchy], tables: dict[int, dict[str, Any]]) -> str:
-    """Changes whenever the same rows could be published differently."""
+    """Return a digest that changes whenever the same rows could be published differently."""
     digest = hashlib.blake2b(digest_size=16)
     parts = policy.model_dump_json(include={"name", "subject", "attributes", "privacy", "missing_values"})
     for part in (str(OUTPUT_FORMAT), parts, *(h.signature() for h in hierarchies), repr(sorted(tables.items()))):

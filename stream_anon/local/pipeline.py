@@ -60,11 +60,11 @@ class Pipeline:
         return groups
 
     def tick(self, now: float) -> list[Group]:
-        """Let time pass."""
+        """Let time pass without arrivals."""
         return self._released(self.engine.tick(self._reach(now)), now)
 
     def finish(self, now: float) -> Iterator[list[Group]]:
-        """The end of the input: everything is due. The oldest rows come first, a part at a time, to be out in time."""
+        """Treat everything as due, the oldest rows first, a part at a time, so that they are out in time."""
         while (deadline := self.engine.next_deadline()) is not None:
             yield self._released(self.engine.tick(self._reach(max(now, deadline)), closing=True), now)
         yield self._released(self.engine.flush(), now)
@@ -118,7 +118,7 @@ def _most(schema: Schema) -> int:
 
 
 def _with_room(schema: Schema) -> Schema:
-    """The policy, its delay by records shortened to what the buffer can hold: no privacy model is touched."""
+    """Return the policy, its delay by records shortened to what the buffer can hold: no privacy model is touched."""
     stream = schema.policy.stream
     records = min(stream.max_delay.records or _most(schema), _most(schema))
     delay = stream.max_delay.model_copy(update={"records": records})

@@ -73,7 +73,7 @@ class GuardingSettings(Settings):
 
 
 class KMemberSettings(Settings):
-    """Greedy k-member clustering."""
+    """Settings of greedy k-member clustering."""
 
     name: Literal["k-member"] = "k-member"
 

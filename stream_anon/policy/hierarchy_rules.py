@@ -107,7 +107,7 @@ def proposed_grids(hierarchy: IntervalHierarchy) -> str:
 
 
 def missing_grids(attribute: Path, hierarchy: HierarchySettings) -> Iterator[Problem]:
-    """A quasi-identifier with many values must have grids, or say that it has none."""
+    """Find quasi-identifiers with many values that have no grids and do not say so."""
     if isinstance(hierarchy, IntervalHierarchy) and hierarchy.snap != [] and exact_ends(hierarchy):
         message = "without a grid the ends of published intervals are somebody's exact values"
         hint = f'add "snap: {proposed_grids(hierarchy)}", or say "snap: none" if exact ends may be published'
@@ -119,7 +119,7 @@ def _step(hierarchy: IntervalHierarchy) -> float:
 
 
 def _width(hierarchy: IntervalHierarchy) -> float:
-    """The domain in steps."""
+    """Return the domain in steps."""
     low, high = hierarchy.range or (0.0, hierarchy.scale or 0.0)
     return (high - low) / _step(hierarchy)
 

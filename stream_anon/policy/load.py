@@ -24,11 +24,11 @@ class LoadedPolicy:
     folder: Path
 
     def file(self, name: str) -> Path:
-        """The file that the policy calls `name`."""
+        """Return the file that the policy calls `name`."""
         return self.folder / name
 
     def diagnostics(self, found: Iterable[Problem]) -> list[Diagnostic]:
-        """The problems with their places in the file, in the order of the file."""
+        """Return the problems with their places in the file, in the order of the file."""
         return in_order(self.source.diagnostic(problem) for problem in found)
 
 

@@ -46,7 +46,7 @@ def problems(policy: Policy) -> list[Problem]:
 
 
 def people(policy: Policy) -> int:
-    """The largest k the policy asks for."""
+    """Return the largest k the policy asks for."""
     return max((m.k for m in policy.privacy if isinstance(m, KAnonymity | AlphaK)), default=0)
 
 

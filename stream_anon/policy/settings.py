@@ -50,7 +50,7 @@ class CailSettings(Settings):
 
 
 class CastleSettings(Settings):
-    """CASTLE, for comparison."""
+    """Settings of CASTLE, a baseline."""
 
     name: Literal["castle"]
     max_clusters: int = Field(default=50, ge=1, le=1_000_000)
@@ -59,7 +59,7 @@ class CastleSettings(Settings):
 
 
 class FadsSettings(Settings):
-    """FADS, for comparison."""
+    """Settings of FADS, a baseline."""
 
     name: Literal["fads"]
     reuse: bool = False

@@ -23,7 +23,7 @@ class _Inline:
         self.policy = policy
 
     def diagnostics(self, found: Sequence[Problem]) -> list[Diagnostic]:
-        """The problems, without a place."""
+        """Return the problems, without a place."""
         return [Diagnostic(problem.code, problem.message, "(inline)", hint=problem.hint) for problem in found]
 
 

@@ -125,15 +125,15 @@ class MemoryTransport:
         self._positions[partition] = offset
 
     def pause(self, partitions: Collection[int]) -> None:
-        """Stop reading."""
+        """Stop reading some partitions."""
         self._paused.update(partitions)
 
     def resume(self, partitions: Collection[int]) -> None:
-        """Read again."""
+        """Read some partitions again."""
         self._paused.difference_update(partitions)
 
     def ledgers(self, partitions: Collection[int]) -> dict[int, Committed | None]:
-        """What is committed and settled."""
+        """Return what is committed and settled."""
         self._before("ledgers")
         return {p: self.broker.committed.get(p) for p in partitions if not self.broker.unstable(p)}
 
@@ -145,7 +145,7 @@ class MemoryTransport:
         self.broker.committed.update(texts)
 
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
-        """Records by offset."""
+        """Return records by their offsets."""
         self._before("fetch")
         found: dict[Ref, bytes | None] = {}
         logs = self.broker.logs(self._topic)
@@ -156,7 +156,7 @@ class MemoryTransport:
         return found
 
     def facts(self, topic: str) -> TopicFacts:
-        """The facts of a topic."""
+        """Return the facts of a topic."""
         self.broker.logs(topic)
         return self.broker.facts[topic]
 
@@ -165,7 +165,7 @@ class MemoryTransport:
         return {p: (log.start, len(log.entries)) for p, log in enumerate(self.broker.logs(topic))}
 
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:
-        """The first entries at or after a time."""
+        """Return the first entries at or after a time."""
         return {
             p: next((i for i, entry in enumerate(log.entries) if entry.timestamp >= when), len(log.entries))
             for p, log in enumerate(self.broker.logs(topic))
@@ -176,7 +176,7 @@ class MemoryTransport:
         return _UnderWay(call, at_once=self.eager)
 
     def begin(self) -> None:
-        """Open a transaction."""
+        """Open a new transaction."""
         self._before("begin")
         if self._epoch is None:
             self._epoch = self.broker.initialize(self._id)
@@ -206,12 +206,12 @@ class MemoryTransport:
             raise OutcomeUnknownError("no answer to the commit")
 
     def renew(self) -> None:
-        """A new producer under the same id."""
+        """Start a new producer under the same id."""
         self._before("renew")
         self._epoch = self.broker.initialize(self._id)
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the consumer group."""
         self.broker.leave(self.member)
 
     def _current(self) -> int:

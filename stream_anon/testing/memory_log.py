@@ -47,13 +47,13 @@ class Entry:
 
 @dataclass
 class Log:
-    """One partition."""
+    """One partition of a topic, as a list of entries."""
 
     entries: list[Entry] = field(default_factory=list)
     start: int = 0
 
     def stable_end(self) -> int:
-        """The first offset of an open transaction, or the end."""
+        """Return the first offset of an open transaction, or the end."""
         for offset, entry in enumerate(self.entries):
             if entry.transaction is not None and entry.transaction.state == "open" and not entry.marker:
                 return offset
@@ -100,7 +100,7 @@ class MemoryBroker:
         return len(entries) - 1
 
     def read(self, topic: str, committed_only: bool = True) -> list[Entry]:
-        """What a reader of the whole topic sees now."""
+        """Return what a reader of the whole topic sees now."""
         seen: list[Entry] = []
         for log in self.topics[topic]:
             end = log.stable_end() if committed_only else len(log.entries)
@@ -110,14 +110,14 @@ class MemoryBroker:
     # the group
 
     def join(self, member: str) -> None:
-        """A member comes, or comes back."""
+        """Return a member comes, or comes back."""
         if member not in self.assignment:
             self.assignment[member] = frozenset()
             if self.automatic:
                 self.rebalance()
 
     def leave(self, member: str) -> None:
-        """A member goes, or is evicted: it is not told."""
+        """Return a member goes, or is evicted: it is not told."""
         if self.assignment.pop(member, None) is not None and self.automatic:
             self.rebalance()
 
@@ -137,18 +137,18 @@ class MemoryBroker:
     # transactions
 
     def initialize(self, transactional_id: str) -> int:
-        """A producer takes the id: what its predecessor left open is aborted, and the predecessor is fenced."""
+        """Return a producer takes the id: what its predecessor left open is aborted, and the predecessor is fenced."""
         self.end(transactional_id, "aborted")
         self._epochs[transactional_id] = self._epochs.get(transactional_id, -1) + 1
         return self._epochs[transactional_id]
 
     def expire(self, transactional_id: str) -> None:
-        """The transaction time-out: the open transaction is aborted and its producer fenced."""
+        """Return the transaction time-out: the open transaction is aborted and its producer fenced."""
         if self._open.get(transactional_id, Transaction("none")).state == "open":
             self.initialize(transactional_id)
 
     def transaction(self, transactional_id: str, epoch: int) -> Transaction:
-        """The open transaction of the id's present producer; it is opened if there is none."""
+        """Return the open transaction of the id's present producer; it is opened if there is none."""
         if self._epochs.get(transactional_id) != epoch:
             raise FencedError("another producer took this transactional id")
         transaction = self._open.get(transactional_id)
@@ -189,7 +189,7 @@ class MemoryBroker:
             self.committed.update(transaction.offsets)
 
     def logs(self, topic: str) -> list[Log]:
-        """The partitions of a topic."""
+        """Return the partitions of a topic."""
         if topic not in self.topics:
             raise TransportError(f"there is no topic {topic!r}: create it first")
         return self.topics[topic]

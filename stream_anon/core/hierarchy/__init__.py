@@ -34,7 +34,7 @@ __all__ = [
 
 
 def build(spec: settings.HierarchySettings, folder: Path, leaves: Leaves) -> Hierarchy:
-    """The hierarchy that settings describe; files are sought in `folder`. Raises PolicyError for a broken file."""
+    """Build the hierarchy that settings describe, with files from `folder`. Raises PolicyError for a broken file."""
     match spec:
         case settings.IntervalHierarchy():
             low, high = spec.range or (None, None)

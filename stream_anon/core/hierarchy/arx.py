@@ -19,7 +19,7 @@ LEVELS = 100
 
 
 def read_tree(path: Path, shown: str, delimiter: str = ";") -> Node:
-    """The tree of a CSV file, children in the order of their first lines."""
+    """Return the tree of a CSV file, children in the order of their first lines."""
     lines = read_cells(path, shown, delimiter)
     found = _shape_mistakes(lines, shown) or _parent_mistakes(lines, shown)
     if found:

@@ -37,15 +37,15 @@ class Leaves:
     unknown: bool = False
 
     def labels(self) -> list[str]:
-        """The labels of these extra leaves, in the order of their positions."""
+        """Return the labels of these extra leaves, in the order of their positions."""
         return [MISSING_LABEL] * self.missing + [UNKNOWN_LABEL] * self.unknown
 
     def label(self, position: int, top: int) -> str:
-        """The label of the extra leaf at a position when these leaves start at `top`."""
+        """Return the label of the extra leaf at a position when these leaves start at `top`."""
         return self.labels()[position - top]
 
     def position(self, trouble: Trouble, top: int) -> int | None:
-        """The position of an absence when the extra leaves start at `top`; None if it is to be refused."""
+        """Return the position of an absence when the extra leaves start at `top`; None if it is to be refused."""
         if trouble is Trouble.MISSING:
             return top if self.missing else None
         return top + self.missing if self.unknown else None
@@ -83,7 +83,7 @@ class Hierarchy(Protocol):
         ...
 
     def loss(self, low: Ints, high: Ints) -> Floats:
-        """The share of information lost by each stretch: 0 for a single value, 1 for everything."""
+        """Return the share of information lost by each stretch: 0 for a single value, 1 for everything."""
         ...
 
     def label(self, low: int, high: int) -> Any:
@@ -95,7 +95,7 @@ class Hierarchy(Protocol):
         ...
 
     def cost_table(self) -> CostTable:
-        """The same prices as `loss`, for kernels."""
+        """Return the same prices as `loss`, for kernels."""
         ...
 
     def signature(self) -> str:

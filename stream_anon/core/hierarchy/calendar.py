@@ -99,11 +99,11 @@ class Calendar:
         return encode_each(values, self._position, self._extra, self.top)
 
     def loss(self, low: Ints, high: Ints) -> Floats:
-        """The level both ends share, as a share of all levels."""
+        """Return the level both ends share, as a share of all levels."""
         return ladder_loss(np.asarray(low), np.asarray(high), self._units, self._levels, self.top)
 
     def _label(self, low: int, high: int) -> str:
-        """The unit both ends share, in ISO 8601's words; `*` if none."""
+        """Return the unit both ends share, in ISO 8601's words; `*` if none."""
         if high >= self.top:
             return "*" if low != high else self._extra.label(low, self.top)
         level = shared(self._units, low, high)
@@ -134,10 +134,10 @@ class Calendar:
         return any(self._word(name, code) == label for name in self._names)
 
     def cost_table(self) -> CostTable:
-        """A ladder of the units."""
+        """Return a ladder of the units."""
         least = (*self._levels, 1.0)[1]
         return CostTable(Kind.LADDER, units=self._units, levels=self._levels, highest=self.top, least=least)
 
     def signature(self) -> str:
-        """All settings."""
+        """Return all settings as text."""
         return f"calendar {self._names} {self._ticks} {self._extra}"

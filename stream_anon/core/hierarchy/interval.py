@@ -47,7 +47,7 @@ class Interval:
         return math.floor(value / self._step) if self._step else int(value)
 
     def _last_cell(self, high: float) -> int:
-        """The cell of the upper end; an end on a border belongs to the cell below it."""
+        """Return the cell of the upper end; an end on a border belongs to the cell below it."""
         return max(math.ceil(high / self._step - 1e-9) - 1, self.lowest) if self._step else int(high)
 
     def _position(self, value: Any) -> int | None:
@@ -106,7 +106,7 @@ class Interval:
         return low is None or low - slack <= value <= high + slack
 
     def cost_table(self) -> CostTable:
-        """A slope, and a ladder if ends snap to grids."""
+        """Return a slope, and a ladder if ends snap to grids."""
         return CostTable(
             Kind.LINEAR if self._units == (1,) else Kind.LADDER,
             units=self._units,
@@ -117,12 +117,12 @@ class Interval:
         )
 
     def signature(self) -> str:
-        """All settings."""
+        """Return all settings as text."""
         return f"interval {self.lowest} {self.top} {self._slope!r} {self._units} {self._step!r} {self._extra}"
 
 
 def _number(text: str, whole: bool) -> float:
-    """The number a text names; NaN if it names none."""
+    """Return the number a text names; NaN if it names none."""
     try:
         return int(text) if whole else float(text)
     except ValueError:

@@ -20,7 +20,7 @@ def rung(units: tuple[int, ...], low: Ints, high: Ints) -> Ints:
 
 
 def shared(units: tuple[int, ...], low: int, high: int) -> int:
-    """The same for one pair: labels are made one by one, and arrays of one number cost fifty times as much.
+    """Return the same for one pair: labels are made one by one, and arrays of one number cost fifty times as much.
 
     >>> [shared((1, 10, 100), 21, high) for high in (21, 29, 99, 121)]
     [0, 1, 2, 3]
@@ -32,7 +32,7 @@ def shared(units: tuple[int, ...], low: int, high: int) -> int:
 
 
 def ladder_loss(low: Ints, high: Ints, units: tuple[int, ...], levels: tuple[float, ...], top: int) -> Floats:
-    """The price of the shared step, 1 if there is none; positions from `top` on are extra leaves and share nothing."""
+    """Return the price of the shared step, 1 if there is none; positions from `top` on share nothing."""
     prices = np.array([*levels, 1.0])[rung(units, low, high)]
     return np.where(high >= top, np.where(low == high, 0.0, 1.0), prices)
 
@@ -40,7 +40,7 @@ def ladder_loss(low: Ints, high: Ints, units: tuple[int, ...], levels: tuple[flo
 def span_loss(
     low: Ints, high: Ints, units: tuple[int, ...], slope: float, lowest: int, top: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Ends widened to whole cells of the shared unit (else of the coarsest), and the price of that width."""
+    """Widen ends to whole cells of the shared unit (else of the coarsest); also return the price of that width."""
     unit = np.array([*units, units[-1]])[rung(units, low, high)]
     left = np.maximum(low // unit * unit, lowest)
     right = np.minimum(high // unit * unit + (unit - 1), top - 1)

@@ -74,11 +74,11 @@ class Prefix:
         return None if (digits < 0).any() else np.asarray(digits @ np.array(self._units[::-1]))
 
     def loss(self, low: Ints, high: Ints) -> Floats:
-        """The share of characters masked."""
+        """Return the share of characters masked."""
         return ladder_loss(np.asarray(low), np.asarray(high), self._units, self._levels, self.top)
 
     def label(self, low: int, high: int) -> str:
-        """The common beginning, the rest masked; `*` if nothing is common."""
+        """Return the common beginning, the rest masked; `*` if nothing is common."""
         if high >= self.top:
             return "*" if low != high else self._extra.label(low, self.top)
         masked = shared(self._units, low, high)
@@ -101,10 +101,10 @@ class Prefix:
         return label == "*" or any(self._masked(code // u, masked) == label for masked, u in enumerate(self._units))
 
     def cost_table(self) -> CostTable:
-        """A ladder of powers of the alphabet's size."""
+        """Return a ladder of powers of the alphabet's size."""
         least = (*self._levels, 1.0)[1]
         return CostTable(Kind.LADDER, units=self._units, levels=self._levels, highest=self.top, least=least)
 
     def signature(self) -> str:
-        """All settings."""
+        """Return all settings as text."""
         return f"prefix {self._length} {self._alphabet} {self._extra}"

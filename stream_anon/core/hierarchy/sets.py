@@ -21,11 +21,11 @@ class ValueSet(Tree):
         super().__init__(Node("*", tuple(Node(value) for value in values)), leaves)
 
     def label_of(self, codes: Ints) -> list[str]:
-        """The values themselves, sorted."""
+        """Return the values themselves, sorted."""
         return sorted({self.labels[code] for code in codes.tolist()})
 
     def loss_of(self, codes: Ints) -> float:
-        """The share of all values that the set holds; 0 for one value."""
+        """Return the share of all values that the set holds; 0 for one value."""
         count = len(set(codes.tolist()))
         return count / self.size if count > 1 else 0.0
 
@@ -36,5 +36,5 @@ class ValueSet(Tree):
         return trouble is None and self.labels[int(codes[0])] in members
 
     def signature(self) -> str:
-        """A digest of the values."""
+        """Return a digest of the values."""
         return "set " + super().signature()

@@ -28,7 +28,7 @@ class Node:
 
 
 def branch(label: str, below: Mapping[str, Any] | Sequence[str] | None) -> Node:
-    """The node that a nested mapping describes: leaves as lists, or a leaf alone by None."""
+    """Return the node that a nested mapping describes: leaves as lists, or a leaf alone by None."""
     if isinstance(below, Mapping):
         return Node(label, tuple(branch(child, deeper) for child, deeper in below.items()))
     return Node(label, tuple(Node(leaf) for leaf in below or ()))
@@ -63,7 +63,7 @@ class Tree:
         self.label = lru_cache(maxsize=4096)(self._label)  # labels repeat; finding one climbs the tree
 
     def recounted(self, counting: Counting) -> Tree:
-        """The same tree with nodes counted in another way."""
+        """Return the same tree with nodes counted in another way."""
         return self if counting == self.counting else Tree(self._root, self._extra, counting)
 
     def _number(self, root: Node) -> None:
@@ -134,14 +134,14 @@ class Tree:
         return table + table.T
 
     def node(self, low: int, high: int) -> int:
-        """The lowest common ancestor of leaves `low` and `high`."""
+        """Return the lowest common ancestor of leaves `low` and `high`."""
         v = int(low)
         while self.last[v] < high:
             v = int(self.parent[v])
         return v
 
     def node_on_path(self, leaf: int, label: str) -> int | None:
-        """The highest node called `label` between leaf and root, or None: a guard must stand above what it guards."""
+        """Return the highest node called `label` between leaf and root; None if no such node stands above the leaf."""
         found, v = None, leaf
         while v >= 0:
             if self.labels[v] == label:
@@ -157,7 +157,7 @@ class Tree:
             return encode_each(values, lambda value: self._codes.get(text_of(value)), self._extra, self.top)
 
     def loss(self, low: Ints, high: Ints) -> Floats:
-        """The price of the lowest common ancestor of each stretch."""
+        """Return the price of the lowest common ancestor of each stretch."""
         if self._table is not None:
             return np.asarray(self._table[low, high])
         return peak(self._peaks, np.asarray(low), np.asarray(high))
@@ -171,14 +171,14 @@ class Tree:
         return trouble is None and self.node_on_path(int(codes[0]), label) is not None
 
     def cost_table(self) -> CostTable:
-        """The square table for a small tree, the table of maxima for a large one."""
+        """Return the square table for a small tree, the table of maxima for a large one."""
         least = float(self._peaks[0].min())
         if self._table is not None:
             return CostTable(Kind.TABLE, size=self.size, values=self._table.ravel(), least=least)
         return CostTable(Kind.PEAKS, size=self._peaks.shape[1], values=self._peaks.ravel(), least=least)
 
     def signature(self) -> str:
-        """A digest of labels and shape."""
+        """Return a digest of labels and shape."""
         digest = hashlib.blake2b(digest_size=16)
         for label, parent in zip(self.labels, self.parent, strict=True):
             digest.update(f"{len(label)}:{label}{parent}".encode())
@@ -186,7 +186,7 @@ class Tree:
 
 
 def peak(peaks: Floats, low: Ints, high: Ints) -> Floats:
-    """The largest entry of row 0 in each `[low, high)`, 0 for an empty one, by two overlapping maxima."""
+    """Return the largest entry of row 0 in each `[low, high)`, 0 for an empty one, by two overlapping maxima."""
     span = high - low
     row = np.frexp(np.maximum(span, 1).astype(np.float64))[1] - 1  # floor of the binary logarithm
     left = peaks[row, np.minimum(low, peaks.shape[1] - 1)]
@@ -195,7 +195,7 @@ def peak(peaks: Floats, low: Ints, high: Ints) -> Floats:
 
 
 def text_of(value: Any) -> str:
-    """The text by which a category is known: JSON's own words for booleans, digits for integers.
+    """Return the text by which a category is known: JSON's own words for booleans, digits for integers.
 
     >>> text_of(True), text_of(7), text_of("7")
     ('true', '7', '7')

@@ -67,7 +67,7 @@ Tables = Mapping[int, Mapping[str, Any]]
 def build(
     models: Sequence[settings.PrivacySettings], columns: Sequence[Column], tables: Tables
 ) -> tuple[Requirements, list[Problem]]:
-    """The models of a policy, and what is wrong with the values they name."""
+    """Return the models of a policy, and what is wrong with the values they name."""
     place = {column.name: s for s, column in enumerate(columns)}
     built: list[PrivacyModel] = []
     problems: list[Problem] = []
@@ -139,7 +139,7 @@ def _alphas(spec: settings.AlphaK, named: Mapping[int, float]) -> Any:
 
 
 def _fixed(named: Mapping[int, float], column: Column) -> Any:
-    """A reference distribution: in the order of the hierarchy if there is one, else in the order it was written."""
+    """Return a reference distribution in the order of the hierarchy, or as it was written if there is none."""
     order: Iterable[int] = named if column.hierarchy is None else sorted(named)
     codes = np.array(list(order), dtype=np.int64)
     weights = np.array([named[code] for code in codes.tolist()], dtype=np.float64)

@@ -30,7 +30,7 @@ class PrivacyModel(ABC):
         """0.0 if the rows may be published together; otherwise how far they are from it, in the model's own measure."""
 
     def shortfalls(self, rows: Batch, starts: Ints) -> Floats:
-        """The shortfall of each of many groups: rows `starts[g]` up to `starts[g + 1]`."""
+        """Return the shortfall of each of many groups: rows `starts[g]` up to `starts[g + 1]`."""
         return np.array([self.shortfall(rows.take(slice(*ends))) for ends in pairwise(starts.tolist())])
 
     @abstractmethod
@@ -38,7 +38,7 @@ class PrivacyModel(ABC):
         """For each candidate, by how much the shortfall would fall if it joined; negative if it would grow."""
 
     def repair(self, rows: Batch) -> Batch:
-        """The rows, with sensitive values raised where that is what the model needs; the same rows if not."""
+        """Return the rows, with sensitive values raised where that is what the model needs; the same rows if not."""
         return rows
 
     def ready(self) -> bool:
@@ -54,12 +54,12 @@ class PrivacyModel(ABC):
 
 
 def distinct(values: Ints) -> int:
-    """The number of different values."""
+    """Return the number of different values."""
     return len(set(values.tolist()))
 
 
 def distinct_each(values: Ints, starts: Ints) -> Ints:
-    """The number of different values in each group: `values[starts[g]:starts[g + 1]]`.
+    """Return the number of different values in each group: `values[starts[g]:starts[g + 1]]`.
 
     >>> distinct_each(np.array([7, 7, 9, 7, 8, 8]), np.array([0, 3, 6]))
     array([2, 2])
@@ -98,15 +98,15 @@ class SensitiveModel(PrivacyModel):
 
     @abstractmethod
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
-        """The shortfall of a group with these values, held by so many people each, of `people` in all."""
+        """Return the shortfall of a group with these values, held by so many people each, of `people` in all."""
 
     def shortfall(self, rows: Batch) -> float:
-        """The shortfall of the rows' distribution."""
+        """Return the shortfall of the rows' distribution."""
         rows = self.with_value(rows)
         return self.judge(*count_people(rows.sensitive[:, self.column], rows.subject))
 
     def gains(self, rows: Batch, candidates: Batch) -> Floats:
-        """The gain of each candidate as if it were a new person; equal values gain equally, so each is judged once."""
+        """Return the gain of each candidate as if it were a new person; each different value is judged once."""
         rows = self.with_value(rows)
         values, counts, people = count_people(rows.sensitive[:, self.column], rows.subject)
         before = self.judge(values, counts, people)

@@ -30,7 +30,7 @@ class GuardingNode(PrivacyModel):
         self.p = p
 
     def breach(self, rows: Batch) -> Floats:
-        """The chance for each row; 0 where nothing is guarded."""
+        """Return the chance for each row; 0 where nothing is guarded."""
         guards, which = np.unique(rows.guard[:, self.column], return_inverse=True)
         numbers = {subject: i for i, subject in enumerate(dict.fromkeys(rows.subject.tolist()))}
         person = np.array([numbers[subject] for subject in rows.subject.tolist()], dtype=np.int64)
@@ -44,7 +44,7 @@ class GuardingNode(PrivacyModel):
         return np.asarray(chance[which])
 
     def _overlap(self, nodes: Ints, guard: int) -> Floats:
-        """The share of the leaves below each node that lie below the guard."""
+        """Return the share of the leaves below each node that lie below the guard."""
         tree = self.tree
         first = np.maximum(tree.first[nodes], tree.first[guard])
         last = np.minimum(tree.last[nodes], tree.last[guard])
@@ -52,7 +52,7 @@ class GuardingNode(PrivacyModel):
         return below
 
     def shortfall(self, rows: Batch) -> float:
-        """The sum of the chances above p."""
+        """Return the sum of the chances above p."""
         over = self.breach(rows) - self.p
         return float(over[over > SLACK].sum())
 
@@ -63,7 +63,7 @@ class GuardingNode(PrivacyModel):
         return np.asarray((guard != NO_GUARD) & (leaves == self.tree.size) & (self.p < 1 - SLACK))
 
     def _shortfalls(self, chances: Floats, guarded: Ints) -> Floats:
-        """The same for many groups at once: (groups, guards) chances, and the rows under each guard."""
+        """Return the same for many groups at once: (groups, guards) chances, and the rows under each guard."""
         over = chances - self.p
         return np.asarray((np.where(over > SLACK, over, 0.0) * guarded).sum(axis=-1))
 
@@ -73,7 +73,7 @@ class GuardingNode(PrivacyModel):
         return np.stack([self._overlap(nodes, guard) for guard in guards.tolist()], axis=1)
 
     def gains(self, rows: Batch, candidates: Batch) -> Floats:
-        """The gain of each candidate as a new person; equal value and guard gain equally, so each is judged once."""
+        """Return the gain of each candidate as a new person; each pair of value and guard is judged once."""
         column = self.column
         pairs = np.stack([candidates.sensitive[:, column], candidates.guard[:, column]], axis=1)
         pairs, which = np.unique(pairs, axis=0, return_inverse=True)
@@ -88,7 +88,7 @@ class GuardingNode(PrivacyModel):
         return np.asarray((self.shortfall(rows) - after)[which.ravel()])
 
     def _values(self, rows: Batch) -> list[Ints]:
-        """The published nodes of each person."""
+        """Return the published nodes of each person."""
         nodes = rows.sensitive[:, self.column]
         return [nodes[rows.subject == subject] for subject in dict.fromkeys(rows.subject.tolist())]
 
@@ -149,7 +149,7 @@ class GuardingNode(PrivacyModel):
             ancestor = int(self.tree.parent[ancestor])
 
     def _common(self, nodes: tuple[int, ...]) -> int:
-        """The lowest node at or above all of the nodes; parents have larger numbers than their children."""
+        """Return the lowest node at or above all of the nodes; parents have larger numbers than their children."""
         low, high = min(self.tree.first[list(nodes)]), max(self.tree.last[list(nodes)])
         above = max(nodes)
         while self.tree.first[above] > low or self.tree.last[above] < high:

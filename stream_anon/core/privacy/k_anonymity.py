@@ -18,11 +18,11 @@ class KAnonymity(PrivacyModel):
         self.k = k
 
     def shortfall(self, rows: Batch) -> float:
-        """The number of people still missing."""
+        """Return the number of people still missing."""
         return float(max(0, self.k - distinct(rows.subject)))
 
     def shortfalls(self, rows: Batch, starts: Ints) -> Floats:
-        """The number of people still missing in each group."""
+        """Return the number of people still missing in each group."""
         return np.maximum(0.0, self.k - distinct_each(rows.subject, starts))
 
     def gains(self, rows: Batch, candidates: Batch) -> Floats:

@@ -21,11 +21,11 @@ class DistinctL(SensitiveModel):
         self.l = l
 
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
-        """The number of values still missing."""
+        """Return the number of values still missing."""
         return float(max(0, self.l - len(values)))
 
     def shortfalls(self, rows: Batch, starts: Ints) -> Floats:
-        """The number of values still missing in each group."""
+        """Return the number of values still missing in each group."""
         values = rows.sensitive[:, self.column]
         found = distinct_each(values, starts)
         if self.missing is not None:

@@ -49,12 +49,12 @@ class Requirements:
         return self.failing(rows) is None
 
     def failing(self, rows: Batch) -> PrivacyModel | None:
-        """The first model that forbids publishing these rows, with sensitive values raised where one needs it."""
+        """Return the first model that forbids publishing these rows, sensitive values raised where one needs it."""
         found = self.first_failing(rows, self.repair(rows), np.array([0, len(rows)]))
         return None if found is None else found[0]
 
     def first_failing(self, rows: Batch, repaired: Batch, starts: Ints) -> tuple[PrivacyModel, int] | None:
-        """The first model that forbids one of many groups, and that group.
+        """Return the first model that forbids one of many groups, and that group.
 
         A model that raises values judges what is published. The others judge the true values: what is published
         instead of them tells less, and a node beside its own ancestor must not pass for two different values.
@@ -72,7 +72,7 @@ class Requirements:
         return rows
 
     def repair_each(self, rows: Batch, starts: Ints) -> Batch:
-        """The same for many groups."""
+        """Return the same for many groups."""
         if not self.repairing:
             return rows
         return Batch.concat([self.repair(rows.take(slice(*ends))) for ends in pairwise(starts.tolist())])

@@ -14,7 +14,7 @@ TABLE_LIMIT = 64_000_000
 
 
 def read_text(path: Path, shown: str, limit: int) -> str:
-    """The text of a file without its byte order mark; `shown` is the file's name as the reader knows it."""
+    """Return the text of a file without its byte order mark; `shown` is the file's name as the reader knows it."""
     try:
         with path.open("rb") as file:
             raw = file.read(limit + 1)

@@ -153,7 +153,7 @@ def _wrong_type(path: Path, kinds: Iterable[str], data: Any) -> Problem:
 
 
 def value_at(data: Any, path: Path) -> Any:
-    """The value at `path`, or None."""
+    """Return the value at `path`, or None."""
     for step in path:
         try:
             data = data[step]

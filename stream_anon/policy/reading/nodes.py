@@ -40,7 +40,7 @@ class Node:
 
 
 def build(text: str, file: str, environment: Mapping[str, str]) -> Node:
-    """The tree of the one document in `text`; all mistakes that do not end the reading are reported together."""
+    """Return the tree of the one document in `text`; all mistakes that do not end the reading are reported together."""
     return _Builder(text, file, environment).document()
 
 
@@ -54,7 +54,7 @@ class _Builder:
         self._found: list[Diagnostic] = []
 
     def document(self) -> Node:
-        """The only document of the file."""
+        """Return the only document of the file."""
         root = Node(START, None)
         documents = 0
         for event in self._events:

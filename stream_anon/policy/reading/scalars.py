@@ -20,7 +20,7 @@ _VARIABLE = re.compile(r"\$\$\{|\$\{((?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<defa
 
 
 def resolve(text: str) -> str | int | float | bool | None:
-    """The value of a word without quotes. `NO` is text and `010` is ten, unlike in YAML 1.1.
+    """Return the value of a word without quotes. `NO` is text and `010` is ten, unlike in YAML 1.1.
 
     >>> [resolve(word) for word in ("NO", "010", "0x1f", "1e3", "true", "~", "5s")]
     ['NO', 10, 31, 1000.0, True, None, '5s']

@@ -33,7 +33,7 @@ class Source:
         self.data = self._plain()
 
     def locate(self, path: tuple[str | int, ...], key: bool = False) -> Place:
-        """The place of the value at `path`, or of its key; where there is none, that of the nearest parent.
+        """Return the place of the value at `path`, or of its key; where there is none, that of the nearest parent.
 
         A list or mapping is shown by its key, because its first character says little.
         """
@@ -59,12 +59,12 @@ class Source:
         return node is not None and node.from_environment
 
     def diagnostic(self, problem: Problem, key: bool = False) -> Diagnostic:
-        """The problem, with the place of the words it is about."""
+        """Return the problem, with the place of the words it is about."""
         place = self.locate(problem.path, key)
         return Diagnostic(problem.code, problem.message, self.file, *place, problem.hint, problem.severity)
 
     def line(self, number: int) -> str:
-        """The text of one line, counted from 1; nothing where there is no such line."""
+        """Return the text of one line, counted from 1; nothing where there is no such line."""
         return self.text[number - 1] if 0 < number <= len(self.text) else ""
 
     def _plain(self) -> Any:

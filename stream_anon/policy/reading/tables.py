@@ -46,7 +46,7 @@ def read_cells(path: Path, shown: str, delimiter: str) -> list[Line]:
 
 
 def split(line: str, delimiter: str) -> Iterator[Cell]:
-    """The cells of one line.
+    """Return the cells of one line.
 
     >>> [(cell.text, cell.column) for cell in split('a;"b;c";d', ";")]
     [('a', 1), ('b;c', 3), ('d', 9)]
@@ -75,7 +75,7 @@ class _QuoteError(Exception):
 
 
 def _closing_quote(line: str, start: int) -> int:
-    """The index after the quote that closes the one at `start`."""
+    """Return the index after the quote that closes the one at `start`."""
     at = start + 1
     while True:
         at = line.find('"', at) + 1
@@ -87,7 +87,7 @@ def _closing_quote(line: str, start: int) -> int:
 
 
 def read_protections(path: Path, shown: str) -> dict[str, ValueProtection]:
-    """The table `value;l;sensitivity` of (l, c)-anonymity."""
+    """Return the table `value;l;sensitivity` of (l, c)-anonymity."""
     table = _Table(path, shown, ("value", "l", "sensitivity"))
     return {
         value: ValueProtection(l=int(values), sensitivity=sensitivity)
@@ -96,13 +96,13 @@ def read_protections(path: Path, shown: str) -> dict[str, ValueProtection]:
 
 
 def read_alphas(path: Path, shown: str) -> dict[str, float]:
-    """The table `value;alpha`: the largest share each value may have in a group."""
+    """Return the table `value;alpha`: the largest share each value may have in a group."""
     table = _Table(path, shown, ("value", "alpha"))
     return {value: alpha for value, (alpha,) in table.read(_share).items()}
 
 
 def read_weights(path: Path, shown: str) -> dict[str, float]:
-    """The table `value;weight`: a distribution, not necessarily summing to one."""
+    """Return the table `value;weight`: a distribution, not necessarily summing to one."""
     table = _Table(path, shown, ("value", "weight"))
     weights = {value: weight for value, (weight,) in table.read(_not_negative).items()}
     if not any(weights.values()):

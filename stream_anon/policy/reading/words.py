@@ -27,7 +27,7 @@ class Spot(NamedTuple):
 
 
 def trace(location: Path, data: Any) -> Spot:
-    """The spot that pydantic's error location means: it names the chosen model of a union too, the file does not.
+    """Return the spot that pydantic's error location means: it names the chosen model of a union, the file does not.
 
     >>> data = {"attributes": {"zip": {"role": "quasi_identifier", "weight": -1}}}
     >>> trace(("attributes", "zip", "quasi_identifier", "weight"), data).path
@@ -52,13 +52,13 @@ def trace(location: Path, data: Any) -> Spot:
 
 
 def tags(model: type[BaseModel]) -> tuple[str, ...]:
-    """The words by which a model is chosen among others: the literal of its first field."""
+    """Return the words by which a model is chosen among others: the literal of its first field."""
     first = next(iter(model.model_fields.values()))
     return get_args(first.annotation) if get_origin(first.annotation) is Literal else ()
 
 
 def _members(kind: Any) -> Iterator[Any]:
-    """The alternatives of a type, without its annotations and without None."""
+    """Return the alternatives of a type, without its annotations and without None."""
     if kind is Branch:
         kind = dict[str, Branch] | list[str]
     origin = get_origin(kind)
