@@ -13,7 +13,6 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import click
 import typer
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
@@ -68,7 +67,7 @@ def commands() -> Iterator[str]:
     yield "## Commands"
     group: Any = typer.main.get_command(app)
     for name in COMMANDS:
-        command = group.get_command(click.Context(group), name)
+        command = group.get_command(typer.Context(group), name)
         told = _help_of(getattr(import_module(f"stream_anon.cli.{name}"), name))
         yield from ("", f"### stream-anon {name}", "", (command.help or "").split("\n\n")[0].replace("\n", " "), "")
         yield "| argument or option | meaning | default |"

@@ -8,9 +8,8 @@ import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -31,20 +30,18 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 class _LazyCommands(TyperGroup):
     """Loads a command when it is called, so that one does not wait for what the others need."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return list(COMMANDS)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Name the command that was probably meant, where there is none of the name given."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             close = get_close_matches(args[0], COMMANDS, 1)
             ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean '{close[0]}'?" if close else ""))
         return super().resolve_command(ctx, args)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
