@@ -379,7 +379,7 @@ def test_the_documentation_explains_every_finding() -> None:
 
 REFUSED = [
     # remark, arguments after the file, exit code, told
-    ("raw records without a policy", ["--raw", "RAW"], 2, "compared under a policy"),
+    ("raw records without a policy", ["--raw", "RAW"], 2, "raw records need a policy: pass -p"),
     ("following a file", ["--follow"], 2, "only a topic"),
     ("no such policy", ["-p", "NONE"], 3, "missing-file"),
     ("a policy nobody understands", ["-p", "RAW"], 3, "not-"),
