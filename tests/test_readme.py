@@ -53,7 +53,7 @@ def test_commands_print_what_the_readme_says(command: str, expected: str, folder
         env=os.environ | {"PYTHON": sys.executable},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert result.returncode == 0
     assert comparable(result.stdout) == comparable(expected)

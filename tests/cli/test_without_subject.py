@@ -82,7 +82,7 @@ def test_no_command_speaks_of_people(name: str, place: Path, capsys: pytest.Capt
 def test_pipe_counts_records(place: Path) -> None:
     with (place / "raw.jsonl").open("rb") as raw:
         command = [sys.executable, "-m", "stream_anon", "pipe", "-p", str(place / "policy.yaml")]
-        told = subprocess.run(command, stdin=raw, capture_output=True, text=True, check=True, timeout=120)
+        told = subprocess.run(command, stdin=raw, capture_output=True, text=True, check=True, timeout=300)
     assert "people not judged" in told.stderr
     assert {json.loads(line)["_anon"]["subjects"] for line in told.stdout.splitlines()} == {None}
 

@@ -85,7 +85,7 @@ def test_raised_values_are_told_by_pipe_and_replay(tmp_path: Path, capsys: pytes
     raw.write_bytes(b"\n".join(records(200, "flu")) + b"\n")
     command = [sys.executable, "-m", "stream_anon", "pipe", "-p", str(policy), "--json"]
     with raw.open("rb") as file:
-        piped = subprocess.run(command, stdin=file, capture_output=True, check=True, timeout=120)
+        piped = subprocess.run(command, stdin=file, capture_output=True, check=True, timeout=300)
     summary, out = json.loads(piped.stderr), [json.loads(line) for line in piped.stdout.splitlines()]
     assert summary["raised"] == {"ill": raised_in(out)}
     assert summary["raised"]["ill"] > 0

@@ -97,7 +97,7 @@ class World:
         reader.close()
         return found
 
-    def until(self, condition: Callable[[], bool], *workers: Worker, timeout: float = 60.0) -> None:
+    def until(self, condition: Callable[[], bool], *workers: Worker, timeout: float = 180.0) -> None:
         end = time.monotonic() + timeout
         while not condition():
             assert time.monotonic() < end, "it did not come about"
