@@ -1,4 +1,4 @@
-"""Compiled rounds of arrivals: new rows open clusters, due rows are completed."""
+"""Compiled rounds of arrivals: each new row looks for near rows, and a cluster that is large enough becomes a block."""
 
 from __future__ import annotations
 
@@ -8,184 +8,182 @@ import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import Prices, compiled, inner
-from stream_anon.stream.kernels.boxes import Columns, Counted
-from stream_anon.stream.kernels.growth import Flags, grow_here, scratch
-from stream_anon.stream.kernels.hardness import STEPS, hardness_of
-from stream_anon.stream.kernels.near import alike, key_of, near_rows, rekey
+from stream_anon.stream.kernels.boxes import union, widen_column
+from stream_anon.stream.kernels.lists import Lists, put, take
+from stream_anon.stream.kernels.near import alike, keep, key_of
 
-YOUNG, OLD = 0.75, 1.25
-"""How much a row's hardness counts when it has just come and when it is due itself: what is due soon is more urgent."""
-
-
-class JoinRule(NamedTuple):
-    """The rule for forming clusters and preferring candidates: see `Cail`. A negative threshold adapts."""
-
-    threshold: float
-    patience: float
-    opportunity: float
+MOST_SEEN = 512
+"""Rows of a bucket that a newcomer looks at, the newest first: the work for one row is bounded."""
 
 
-class Due(NamedTuple):
-    """The rule for when a row is due: after so many arrivals or, once it saw `enough`, so many seconds before `now`."""
+class Likeness(NamedTuple):
+    """How rows within a limit of each other must be alike; see `alike`. They share a key, and so a bucket."""
 
-    arrivals: int
-    enough: int
-    seconds: float
-    now: float
-
-
-class Memory(NamedTuple):
-    """The recent past: a ring of the last of `seen` arrivals, and of the losses of `released` groups."""
-
-    sample: Ints
-    seen: int
-    losses: Floats
-    released: int
-
-
-@inner
-def limit_of(threshold: float, patience: float, losses: Floats, released: int) -> float:
-    """Return within what distance clusters form: see `Cail`. Losses are added in the order of their ring."""
-    if threshold >= 0.0 or released == 0:
-        return threshold
-    known = min(released, len(losses))
-    total = 0.0
-    for i in range(known):
-        total += losses[i]
-    return patience * (total / known)
-
-
-@inner
-def is_due(columns: Columns, slot: int, latest: int, due: Due) -> bool:
-    """Tell whether a row is to be completed, given the number of the latest arrival."""
-    since = latest - columns.serial[slot]
-    return bool(since >= due.arrivals or (since >= due.enough and columns.arrived[slot] + due.seconds <= due.now))
-
-
-@inner
-def welcome(
-    columns: Columns, waiting: Ints, length: int, latest: int, hardness: Floats, opportunity: float, bonus: Floats
-) -> None:
-    """Compute the bonus of each waiting row behind the first as its candidate: see `Cail`."""
-    serial = columns.serial
-    span = max(latest - serial[waiting[0]], 1)
-    for i in range(1, length):
-        age = (latest - serial[waiting[i]]) / span
-        bonus[i - 1] = opportunity * hardness[waiting[i]] * (YOUNG + (OLD - YOUNG) * age)
-
-
-@inner
-def drop(waiting: Ints, keys: Ints, length: int, gone: Ints, count: int, leaving: Flags) -> int:
-    """Remove the first `count` slots of `gone` from the waiting ones, keeping their order; return the new length."""
-    for i in range(count):
-        leaving[gone[i]] = True
-    kept = 0
-    for i in range(length):
-        slot = waiting[i]
-        waiting[kept], keys[kept] = slot, keys[i]
-        kept += not leaving[slot]
-    for i in range(count):
-        leaving[gone[i]] = False
-    return kept
+    limit: float
+    units: Ints
+    sizes: Ints
+    order: Ints
+    same: int
 
 
 @compiled
-def rounds_compiled(
-    prices: Prices,
-    columns: Columns,
-    queue: Ints,
-    first: int,
-    latest: int,
-    due: Due,
-    memory: Memory,
-    hardness: Floats,
-    need: Counted,
-    rule: JoinRule,
-    one: bool,
-    log2: Floats,
-) -> tuple[int, Ints, Ints, int]:
-    """Implement `Kernels.arrive_batch` with numba; with `one` it ends at the first cluster that is ready."""
+def likeness_of(prices: Prices, limit: float) -> Likeness:
+    """Return how rows must be alike that cost at most `limit` together."""
     facts, values, weight, least = prices
-    sample, seen, losses, released = memory
-    qi, serial = columns.qi, columns.serial
     order = np.argsort(-weight * least, kind="mergesort")
-    most = len(queue)
-    waiting, length = queue.copy(), first
-    keys, leaving = np.empty(most, dtype=np.int64), np.zeros(len(qi), dtype=np.bool_)
-    near, codes = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    costs, total = np.empty(max(most, sample.shape[1])), np.empty(max(most, sample.shape[1]))
-    bonus = np.empty(most)
-    steps = np.empty(STEPS + 1, dtype=np.int64)
-    chosen, sizes = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    filled = groups = 0
-    room = scratch(qi.shape[1], len(need.values), most)
-    limit, limit_after, same = -1.0, -1, 0
-    units, before, sizes_of = np.zeros_like(order), np.zeros_like(order), np.ones_like(order)
-    keys[:first] = 0
-    n = first
-    while True:
-        if length and is_due(columns, waiting[0], latest, due):
-            welcome(columns, waiting, length, latest, hardness, rule.opportunity, bonus)
-            count, loss = grow_here(
-                prices, columns, waiting[:1].copy(), waiting[1:length], length - 1, bonus, need, np.inf, log2, room
-            )
-            if not count:
-                break
-            sizes[groups] = -count
-        elif n == most:
-            break
-        else:
-            if limit_after != released:
-                limit_after, limit = released, limit_of(rule.threshold, rule.patience, losses, released)
-                before[:] = units
-                same = alike(facts, values, weight, least, order, limit, units, sizes_of)
-                if (units != before).any():
-                    rekey(units, sizes_of, qi, waiting, length, keys)
-            slot = queue[n]
-            n += 1
-            latest = serial[slot]
-            known = min(seen, sample.shape[1])
-            hardness[slot] = hardness_of(facts, values, weight, order, qi, slot, sample, known, costs, total, steps)
-            for q in range(len(weight)):
-                sample[q, seen % sample.shape[1]] = qi[slot, q]
-            seen += 1
-            key = key_of(units, sizes_of, qi, slot)
-            count, loss = 0, 0.0
-            if limit >= 0.0:
-                found = near_rows(
-                    facts,
-                    values,
-                    weight,
-                    order,
-                    same,
-                    qi,
-                    slot,
-                    key,
-                    waiting,
-                    keys,
-                    length,
-                    limit,
-                    near,
-                    codes,
-                    costs,
-                    total,
-                )
-                if found >= need.k - 1:
-                    bonus[:found] = 0.0
-                    count, loss = grow_here(
-                        prices, columns, queue[n - 1 : n], near, found, bonus, need, limit, log2, room
-                    )
-            if not count:
-                waiting[length], keys[length] = slot, key
-                length += 1
+    units, sizes = np.zeros_like(order), np.ones_like(order)
+    same = alike(facts, values, weight, least, order, limit, units, sizes)
+    return Likeness(limit, units, sizes, order, same)
+
+
+@inner
+def bucket_of(key: int, buckets: int) -> int:
+    """Return the bucket of a key, one of a power of two."""
+    mixed = (key ^ (key >> 17)) * 0x9E3779B1
+    return (mixed ^ (mixed >> 29)) & (buckets - 1)
+
+
+@compiled
+def file_all(likeness: Likeness, qi: Ints, slots: Ints, index: Lists, keys: Ints) -> None:
+    """Put rows into the buckets of their keys."""
+    for i in range(len(slots)):
+        keys[slots[i]] = key_of(likeness.units, likeness.sizes, qi, slots[i])
+        put(index, slots[i], bucket_of(keys[slots[i]], len(index.head)))
+
+
+@inner
+def near_rows(
+    prices: Prices, likeness: Likeness, qi: Ints, slot: int, found: Ints, count: int, costs: Floats, total: Floats
+) -> int:
+    """Keep of the rows found those that cost at most the limit together with one row; return how many."""
+    facts, values, weight, _ = prices
+    for i in range(count):
+        total[i] = 0.0
+    codes = found[count : 2 * count]
+    for place in range(likeness.same, len(likeness.order)):
+        q = likeness.order[place]
+        for i in range(count):
+            codes[i] = qi[found[i], q]
+        widen_column(facts, values, weight, q, qi[slot, q], qi[slot, q], codes, count, costs)
+        count = keep(costs, count, likeness.limit, found, total)
+    return count
+
+
+@inner
+def is_in(subject: Ints, members: Ints, count: int, person: int) -> bool:
+    """Tell whether one of the first `count` members is about the person."""
+    for i in range(count):  # noqa: SIM110 - `any` with a generator does not compile
+        if subject[members[i]] == person:
+            return True
+    return False
+
+
+@inner
+def grow(
+    prices: Prices, qi: Ints, subject: Ints, members: Ints, count: int, found: Ints, left: int,
+    wanted: int, limit: float, log2: Floats, total: Floats, low: Ints, high: Ints,
+) -> tuple[int, float]:  # fmt: skip
+    """Add found rows to the members, each time the one of least CAILDistance, until they are `wanted` people.
+
+    Returns how many members there are, 0 if that cannot be done within the limit, and what their box costs. What a row
+    costs can only rise while the box widens: it is priced again only where its last price would make it the best.
+    """
+    facts, values, weight, _ = prices
+    people = 0
+    for q in range(len(low)):
+        low[q] = high[q] = qi[members[0], q]
+    for i in range(count):
+        people += not is_in(subject, members, i, subject[members[i]])
+        for q in range(len(low)):
+            low[q], high[q] = min(low[q], qi[members[i], q]), max(high[q], qi[members[i], q])
+    loss = union(facts, values, weight, qi, members[0], low, high)
+    for i in range(left):
+        total[i] = 0.0
+    while people < wanted:
+        scale, best, least = log2[count], -1, np.inf
+        for i in range(left):
+            if total[i] + (total[i] - loss) * scale >= least:
                 continue
-            sizes[groups] = count
-        chosen[filled : filled + count] = room.members[:count]
+            total[i] = union(facts, values, weight, qi, found[i], low, high)
+            distance = total[i] + (total[i] - loss) * scale
+            if distance >= least or distance > limit:
+                continue
+            if is_in(subject, members, count, subject[found[i]]):
+                total[i] = np.inf
+            else:
+                best, least = i, distance
+        if best < 0:
+            return 0, loss
+        slot = found[best]
+        members[count] = slot
+        count += 1
+        people += 1
+        loss, total[best] = total[best], np.inf
+        for q in range(len(low)):
+            low[q], high[q] = min(low[q], qi[slot, q]), max(high[q], qi[slot, q])
+    return count, loss
+
+
+@compiled
+def nearest_people(
+    prices: Prices, qi: Ints, subject: Ints, seed: Ints, candidates: Ints, wanted: int, limit: float, log2: Floats
+) -> tuple[Ints, float]:
+    """Return the seed with its nearest candidates by CAILDistance, `wanted` people in all; none if there are fewer."""
+    members, total = np.empty(len(seed) + len(candidates), dtype=np.int64), np.empty(len(candidates))
+    low, high = np.empty(qi.shape[1], dtype=np.int64), np.empty(qi.shape[1], dtype=np.int64)
+    members[: len(seed)] = seed
+    count, loss = grow(
+        prices, qi, subject, members, len(seed), candidates, len(candidates), wanted, limit, log2, total, low, high
+    )
+    return members[:count], loss
+
+
+@compiled
+def arrive(
+    prices: Prices, likeness: Likeness, qi: Ints, subject: Ints, slots: Ints, index: Lists, keys: Ints,
+    wanted: int, filed: int, log2: Floats,
+) -> tuple[Ints, Ints, Floats]:  # fmt: skip
+    """Let rows arrive one by one and return the blocks that formed: their slots, sizes and prices.
+
+    Around each newcomer a cluster is grown of filed rows within the limit; one of `wanted` people becomes a block, and
+    its rows are no longer filed. Other newcomers are filed. `filed` is how many rows there are in the index.
+    """
+    most = 2 * MOST_SEEN
+    found, costs, total = np.empty(2 * most, dtype=np.int64), np.empty(most), np.empty(most)
+    members = np.empty(most + 1, dtype=np.int64)
+    low, high = np.empty(qi.shape[1], dtype=np.int64), np.empty(qi.shape[1], dtype=np.int64)
+    chosen = np.empty(min(filed + len(slots), wanted * len(slots)), dtype=np.int64)
+    sizes, losses = np.empty(len(slots), dtype=np.int64), np.empty(len(slots))
+    filled = blocks = 0
+    for n in range(len(slots)):
+        slot = slots[n]
+        key = key_of(likeness.units, likeness.sizes, qi, slot)
+        bucket = bucket_of(key, len(index.head))
+        count, loss = 0, 0.0
+        if likeness.limit >= 0.0:
+            seen, other, left = 0, index.head[bucket], 0
+            while other >= 0 and seen < MOST_SEEN:
+                found[left] = other
+                left += keys[other] == key
+                seen += 1
+                other = index.after[other]
+            if left >= wanted - 1:
+                left = near_rows(prices, likeness, qi, slot, found, left, costs, total)
+            if left >= wanted - 1:
+                for i in range(left // 2):  # of equal rows the oldest first
+                    found[i], found[left - 1 - i] = found[left - 1 - i], found[i]
+                members[0] = slot
+                count, loss = grow(
+                    prices, qi, subject, members, 1, found, left, wanted, likeness.limit, log2, total, low, high
+                )
+        if count == 0:
+            keys[slot] = key
+            put(index, slot, bucket)
+            continue
+        for i in range(count):
+            take(index, members[i])
+            chosen[filled + i] = members[i]
         filled += count
-        groups += 1
-        if one:
-            break
-        losses[released % len(losses)] = loss
-        released += 1
-        length = drop(waiting, keys, length, room.members, count, leaving)
-    return n - first, chosen[:filled], sizes[:groups], released
+        sizes[blocks], losses[blocks] = count, loss
+        blocks += 1
+    return chosen[:filled], sizes[:blocks], losses[:blocks]

@@ -1,0 +1,164 @@
+"""The lattice of generalizations that a clearing walks: levels of every column, and vectors of them, cheapest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from stream_anon.core.hierarchy import Floats, Hierarchy, Ints, Kind, Tree
+
+STEPS = 10
+"""Widths of a number that are tried, from one position to its whole range, each larger by the same factor."""
+
+MOST = 6_000
+"""Vectors in a lattice: of more, those on random cheap paths from the finest to the coarsest are taken."""
+
+GENTLE = 0.6
+"""A number counts so much of its nominal width, for the box of the rows found is narrower than their cell."""
+
+
+class Level:
+    """One level of one column: the cell of every position, by division or by a table."""
+
+    def __init__(self, unit: int, table: Ints | None, top: int, factor: int) -> None:
+        self._unit, self._table, self._top, self._factor = unit, table, top, np.int64(factor)
+
+    def cells(self, at: Ints) -> Ints:
+        """Return the cell of each position; what is missing or unknown is a cell of its own."""
+        if self._table is not None:
+            return np.asarray(self._table[at])
+        cells: Ints = at // self._unit
+        return np.where(at >= self._top, -1 - at, cells) if self._top else cells
+
+    def keys(self, at: Ints) -> Ints:
+        """Return the cells scattered over all numbers, so that sums over columns tell combinations apart."""
+        return np.asarray(self.cells(at) * self._factor)
+
+
+class Lattice:
+    """All levels of all columns, one after the other, and the vectors that pick one level of each.
+
+    Vectors are ordered by what they cost on average on a sample of rows. Those that took rows lately are *proven*; a
+    clearing walks them and a few of the others, in turn, so that its cost does not grow with the lattice.
+    """
+
+    def __init__(self, hierarchies: Sequence[Hierarchy], weights: Floats) -> None:
+        rng = np.random.default_rng(1)
+        self._hierarchies, self._weights = list(hierarchies), weights
+        self._levels = [_levels(hierarchy, rng) for hierarchy in hierarchies]
+        depths = [len(levels) + 1 for levels in self._levels]  # the last level is everything
+        self.first = np.concatenate([[0], np.cumsum(depths)]).astype(np.int64)
+        self.vectors: Ints = np.empty((0, len(depths)), dtype=np.int64)
+        self._rng = rng
+        self._taken: Floats = np.zeros(0)
+        self._turn = 0
+
+    def lay_out(self, qi: Ints) -> Ints:
+        """Return the key of every row at every level, as (levels, rows)."""
+        keys = np.zeros((int(self.first[-1]), len(qi)), dtype=np.int64)
+        for q, levels in enumerate(self._levels):
+            at = qi[:, q]
+            for place, level in enumerate(levels):
+                keys[self.first[q] + place] = level.keys(at)
+        return keys
+
+    def order(self, qi: Ints) -> None:
+        """Order the vectors by what they cost on these rows; build them the first time."""
+        losses = [self._losses(q, qi[:, q]) for q in range(len(self._levels))]
+        if not len(self.vectors):
+            chosen = _vectors(losses, MOST, self._rng)
+            self.vectors, self._taken = chosen + self.first[:-1], np.zeros(len(chosen))
+        total = sum(loss[self.vectors[:, q] - self.first[q]] for q, loss in enumerate(losses))
+        place = np.argsort(total, kind="stable")
+        self.vectors, self._taken = np.ascontiguousarray(self.vectors[place]), self._taken[place]
+
+    def pick(self, proven: int, others: int) -> Ints:
+        """Return the places of the proven vectors and of some others in turn, in the order of the walk."""
+        if proven + others >= len(self.vectors):
+            return np.arange(len(self.vectors))
+        best = np.argsort(-self._taken, kind="stable")[:proven]
+        turn = (self._turn + np.arange(others)) * 2654435761 % len(self.vectors)
+        self._turn += others
+        return np.unique(np.concatenate([best, turn, [len(self.vectors) - 1]]))
+
+    def learn(self, places: Ints, taken: Ints, memory: float) -> None:
+        """Note how many rows each of the walked vectors took; the past counts `memory` of what it did."""
+        self._taken *= memory
+        self._taken[places] += taken
+
+    def _losses(self, q: int, at: Ints) -> Floats:
+        """Return what a row loses on average in column q at each of its levels, everything last."""
+        hierarchy, weight = self._hierarchies[q], float(self._weights[q])
+        share = weight * (GENTLE if is_number(hierarchy) else 1.0)
+        points, which = np.unique(at, return_inverse=True)
+        losses = []
+        for level in [*(level.cells(points) for level in self._levels[q]), np.zeros(len(points), dtype=np.int64)]:
+            _, cell = np.unique(level, return_inverse=True)
+            low, high = np.full(cell.max() + 1, points[-1]), np.full(cell.max() + 1, points[0])
+            np.minimum.at(low, cell, points)
+            np.maximum.at(high, cell, points)
+            losses.append(share * float(hierarchy.loss(low[cell], high[cell])[which].mean()))
+        return np.array(losses)
+
+
+def is_number(hierarchy: Hierarchy) -> bool:
+    """Tell whether the cost of a range grows with its width."""
+    table = hierarchy.cost_table()
+    return table.kind is Kind.LINEAR or (table.kind is Kind.LADDER and table.slope > 0)
+
+
+def _levels(hierarchy: Hierarchy, rng: np.random.Generator) -> list[Level]:
+    def factor() -> int:
+        return int(rng.integers(1 << 61, 1 << 62)) | 1
+
+    if isinstance(hierarchy, Tree):
+        return [Level(1, cells, 0, factor()) for cells in _climb(hierarchy)]
+    table = hierarchy.cost_table()
+    if table.kind in (Kind.TABLE, Kind.PEAKS):
+        return [Level(1, cells, 0, factor()) for cells in _fuse(hierarchy, table.size)]
+    units = list(table.units)
+    if is_number(hierarchy):
+        width = max(int(1 / table.slope) // units[-1], 1)
+        grown = np.unique(np.round(np.geomspace(1, width, STEPS)).astype(np.int64))
+        units += [int(step) * units[-1] for step in grown if step > 1]
+    return [Level(unit, None, table.highest, factor()) for unit in units]
+
+
+def _climb(tree: Tree) -> list[Ints]:
+    """Return the ancestors of all leaves, one step higher each time, up to where more than one is left."""
+    node, rows = np.arange(tree.size), []
+    while len(np.unique(node)) > 1:
+        rows.append(node)
+        above = tree.parent[node]
+        node = np.where(above >= 0, above, node)
+    return rows
+
+
+def _fuse(hierarchy: Hierarchy, size: int) -> list[Ints]:
+    """Return cells of neighbours that cost little together, for a hierarchy of which only prices are known."""
+    at = np.arange(max(size - 1, 0))
+    beside = np.asarray(hierarchy.loss(at, at + 1))
+    limits = np.unique(np.quantile(beside, np.linspace(0.0, 1.0, STEPS))) if len(beside) else []
+    return [np.arange(size), *(np.concatenate([[0], np.cumsum(beside > limit)]) for limit in limits[:-1])]
+
+
+def _vectors(losses: Sequence[Floats], most: int, rng: np.random.Generator) -> Ints:
+    """Return all level vectors; of more than `most`, those on random cheap paths to the top."""
+    if np.prod([float(len(loss)) for loss in losses]) <= most:
+        return np.array(list(product(*[range(len(loss)) for loss in losses])), dtype=np.int64)
+    steps = [np.append(np.maximum(np.diff(loss), 1e-9), np.inf) for loss in losses]
+    tops = [len(loss) - 1 for loss in losses]
+    seen: dict[tuple[int, ...], None] = {}
+    barren = 0
+    while len(seen) < most and barren < most:
+        before, at = len(seen), [0] * len(losses)
+        seen[tuple(at)] = None
+        price = rng.exponential(size=len(losses))
+        while at != tops:
+            cost = [step[a] * p * rng.exponential() for step, a, p in zip(steps, at, price, strict=True)]
+            at[int(np.argmin(cost))] += 1
+            seen[tuple(at)] = None
+        barren = 0 if len(seen) > before else barren + 1
+    return np.array(list(seen), dtype=np.int64)

@@ -1,0 +1,174 @@
+"""Pools of waiting rows: regions of the quasi-identifiers that are cleared one by one, so that no work grows with the
+window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stream_anon.core.hierarchy import Floats, Hierarchy, Ints
+from stream_anon.stream.kernels.lists import Lists, enlarged, members, new_lists, put_all, take_all
+
+LARGEST = 2_000
+"""Rows that a pool may hold before it is cut in two: clearing a larger one gains little and costs more per row."""
+
+EVEN = 0.25
+"""Neither side of a cut gets less than this share of the rows."""
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(eq=False, slots=True)
+class Pool:
+    """A region: a leaf that holds rows and parked blocks, or a cut with a pool below and one above it."""
+
+    number: int
+    parent: Pool | None = None
+    column: int = -1
+    cut: int = 0
+    sides: tuple[Pool, Pool] | None = None
+    count: int = 0
+    parked: list[Parked] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Parked:
+    """A block that waits as a whole, in a pool."""
+
+    slots: Ints
+    pool: Pool
+
+
+class Pools:
+    """A tree of cuts along quasi-identifiers; its leaves hold the waiting rows, and blocks that could not leave yet.
+
+    A leaf that grows too large is cut where its rows differ most; one in which no group can be made is joined with its
+    neighbour. Neither looks at anything but quasi-identifiers.
+    """
+
+    def __init__(self, hierarchies: list[Hierarchy], weights: Floats) -> None:
+        self._hierarchies, self._weights = hierarchies, weights
+        self.root = Pool(0)
+        self._by_number = [self.root]
+        self._lists: Lists = new_lists(1, 0)
+        self._parked_in: dict[int, Parked] = {}
+
+    def make_room(self, slots: int) -> None:
+        """Grow with the buffer."""
+        if len(self._lists.list_of) < slots:
+            self._lists = enlarged(self._lists, len(self._lists.head), slots)
+
+    def put(self, slots: Ints, qi: Ints) -> None:
+        """Let rows wait in the pools they belong to."""
+        for pool, part in self._sorted(self.root, slots, qi):
+            self._fill(pool, part)
+            if pool.count > LARGEST:
+                self._divide(pool, qi)
+
+    def park(self, block: Ints, qi: Ints) -> None:
+        """Let a block wait as a whole, in the pool of its first row."""
+        [(pool, _)] = self._sorted(self.root, block[:1], qi)
+        parked = Parked(block, pool)
+        pool.parked.append(parked)
+        self._parked_in.update(dict.fromkeys(block.tolist(), parked))
+
+    def take(self, slots: Ints) -> Ints:
+        """Remove rows; return those left of the blocks that are broken by it, which are in no pool any more."""
+        numbers = self._lists.list_of[slots]
+        for number, count in zip(*np.unique(numbers[numbers >= 0], return_counts=True), strict=True):
+            self._by_number[int(number)].count -= int(count)
+        take_all(self._lists, slots)
+        if not self._parked_in:
+            return _NONE
+        broken = {id(found): found for slot in slots.tolist() if (found := self._parked_in.get(slot)) is not None}
+        for parked in broken.values():
+            parked.pool.parked.remove(parked)
+            for slot in parked.slots.tolist():
+                del self._parked_in[slot]
+        left = np.concatenate([_NONE, *(parked.slots for parked in broken.values())])
+        return np.asarray(left[~np.isin(left, slots)])
+
+    def of(self, slot: int) -> Pool:
+        """Return the pool of a waiting row."""
+        parked = self._parked_in.get(slot)
+        return self._by_number[int(self._lists.list_of[slot])] if parked is None else parked.pool
+
+    def rows(self, pool: Pool) -> Ints:
+        """Return the rows of a pool that wait by themselves."""
+        return members(self._lists, pool.number, pool.count)
+
+    def leaves(self) -> list[Pool]:
+        """Return all pools that hold rows or blocks, neighbours side by side."""
+        return [pool for pool in _leaves(self.root) if pool.count or pool.parked]
+
+    def join_neighbours(self, pool: Pool) -> Pool | None:
+        """Join a pool with what lies on the other side of its cut; None if it holds everything already."""
+        parent = pool.parent
+        if parent is None:
+            return None
+        parts = _leaves(parent)
+        rows = np.concatenate([self.rows(part) for part in parts])
+        take_all(self._lists, rows)
+        parent.parked = [parked for part in parts for parked in part.parked]
+        for parked in parent.parked:
+            parked.pool = parent
+        parent.sides, parent.column, parent.count = None, -1, 0
+        self._fill(parent, rows)
+        return parent
+
+    def _fill(self, pool: Pool, slots: Ints) -> None:
+        put_all(self._lists, slots, np.full(len(slots), pool.number))
+        pool.count += len(slots)
+
+    def _sorted(self, pool: Pool, slots: Ints, qi: Ints) -> list[tuple[Pool, Ints]]:
+        """Return the leaves below a pool that rows belong to, with their rows."""
+        if not len(slots):
+            return []
+        if pool.sides is None:
+            return [(pool, slots)]
+        above = qi[slots, pool.column] >= pool.cut
+        parts = zip(pool.sides, (slots[~above], slots[above]), strict=True)
+        return [found for side, part in parts for found in self._sorted(side, part, qi)]
+
+    def _divide(self, pool: Pool, qi: Ints) -> None:
+        """Cut a pool in two, if there is a place for it."""
+        rows = self.rows(pool)
+        found = self._best_cut(qi[rows])
+        if found is None:
+            return
+        pool.column, pool.cut = found
+        first = len(self._by_number)
+        pool.sides = Pool(first, pool), Pool(first + 1, pool)
+        self._by_number += pool.sides
+        if len(self._lists.head) < first + 2:
+            self._lists = enlarged(self._lists, 2 * (first + 2), len(self._lists.list_of))
+        take_all(self._lists, rows)
+        pool.count = 0
+        for side, part in self._sorted(pool, rows, qi):
+            self._fill(side, part)
+        for parked in pool.parked:
+            [(parked.pool, _)] = self._sorted(pool, parked.slots[:1], qi)
+            parked.pool.parked.append(parked)
+        pool.parked = []
+
+    def _best_cut(self, qi: Ints) -> tuple[int, int] | None:
+        """Return the column and position that part the rows most: where two rows apart cost most, by the widest gap."""
+        other = np.roll(qi, len(qi) // 2, axis=0)
+        telling = [
+            float(self._weights[q] * hierarchy.loss(np.minimum(qi[:, q], other[:, q]), np.maximum(qi[:, q], other[:, q])).mean())
+            for q, hierarchy in enumerate(self._hierarchies)
+        ]  # fmt: skip
+        for q in np.argsort(-np.array(telling), kind="stable").tolist():
+            points, counts = np.unique(qi[:, q], return_counts=True)
+            below = np.cumsum(counts)[:-1] / len(qi)
+            fair = np.flatnonzero((below >= EVEN) & (below <= 1 - EVEN))
+            if len(fair):
+                gap = np.asarray(self._hierarchies[q].loss(points[fair], points[fair + 1]))
+                best = fair[np.lexsort((np.abs(below[fair] - 0.5), -np.round(gap, 9)))[0]]
+                return q, int(points[best + 1])
+        return None
+
+
+def _leaves(pool: Pool) -> list[Pool]:
+    return [pool] if pool.sides is None else [leaf for side in pool.sides for leaf in _leaves(side)]
