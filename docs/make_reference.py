@@ -20,9 +20,9 @@ from pydantic_core import PydanticUndefined
 import stream_anon
 from stream_anon.cli import COMMANDS, app
 from stream_anon.core.decode import Reject
+from stream_anon.grammar.fields import Settings
 from stream_anon.observe.metrics import Metrics
 from stream_anon.policy import attributes, hierarchies, privacy, settings
-from stream_anon.policy.fields import Settings
 from stream_anon.policy.policy import Policy
 from stream_anon.worker.unusable import UNUSABLE
 
