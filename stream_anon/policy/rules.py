@@ -136,7 +136,7 @@ def _overlap(one: str, other: str) -> bool:
 def _privacy(policy: Policy) -> Iterator[Problem]:
     if people(policy) == 0:
         hint = "add - {model: k_anonymity, k: 5}"
-        yield Problem(("privacy",), "no-k", "neither k_anonymity nor alpha_k says how many people a group needs", hint)
+        yield Problem(("privacy",), "no-k", "no model says how many people a group needs", hint)
     for index, model in enumerate(policy.privacy):
         path = ("privacy", index)
         if not isinstance(model, ColumnModelSettings):
