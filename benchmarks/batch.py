@@ -28,9 +28,9 @@ from stream_anon.batch.support import check
 from stream_anon.core.batch import NO_GUARD, Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.core.hierarchy import Tree
+from stream_anon.core.privacy import MODELS, ModelSettings
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported
-from stream_anon.policy.privacy import GuardingNode, KAnonymity, LCAnonymity, LDiversity, PrivacySettings
 
 TRAINING = 30_162
 SIZES = (5, 10, 50)
@@ -111,16 +111,16 @@ def schema_of(found: Source, name: str, k: int, l: int | None) -> Schema:  # noq
     return found.schema(privacy=privacy_of(name, k, l), attributes=attributes)
 
 
-def privacy_of(name: str, k: int, l: int | None) -> list[PrivacySettings]:  # noqa: E741
+def privacy_of(name: str, k: int, l: int | None) -> list[ModelSettings]:  # noqa: E741
     """Return the models; those made for one model get it even where only k is asked for."""
-    models: list[PrivacySettings] = [KAnonymity(model="k_anonymity", k=k)]
+    models: list[dict[str, Any]] = [{"model": "k_anonymity", "k": k}]
     if name == "lc-clustering":
-        models.append(LCAnonymity(model="lc_anonymity", attribute=SENSITIVE, c=0.4, l=l or 2))
+        models.append({"model": "lc_anonymity", "attribute": SENSITIVE, "c": 0.4, "l": l or 2})
     elif l or name == "l-clustering":
-        models.append(LDiversity(model="l_diversity", attribute=SENSITIVE, l=l or 2))
+        models.append({"model": "l_diversity", "attribute": SENSITIVE, "l": l or 2})
     if name == "guarding":
-        models.append(GuardingNode(model="guarding_node", attribute=SENSITIVE, p=0.5))
-    return models
+        models.append({"model": "guarding_node", "attribute": SENSITIVE, "p": 0.5})
+    return [MODELS[model["model"]].model_validate(model) for model in models]
 
 
 def line_of(name: str, k: int, l: int | None, rows: Batch, schema: Schema) -> dict[str, Any]:  # noqa: E741

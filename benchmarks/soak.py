@@ -18,7 +18,7 @@ from adult import source
 from msgspec.structs import replace
 
 from stream_anon.core.encode import Encoder
-from stream_anon.policy.privacy import KAnonymity
+from stream_anon.core.privacy.k_anonymity import KAnonymitySettings
 from stream_anon.policy.settings import CailSettings, MaxDelay, StreamSettings
 from stream_anon.stream import build
 
@@ -48,7 +48,7 @@ def soak(rows: int, k: int, delay: int) -> dict[str, int | list[int] | list[floa
     """Synthetic rows in batches, over and over under ever new numbers."""
     with source(None, limit=100_000) as table:
         schema = table.schema(
-            privacy=[KAnonymity(model="k_anonymity", k=k)],
+            privacy=[KAnonymitySettings(model="k_anonymity", k=k)],
             stream=StreamSettings(max_delay=MaxDelay(records=delay)),
             algorithm=CailSettings(name="cail"),
         )

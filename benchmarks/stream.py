@@ -34,9 +34,9 @@ from ruamel.yaml import YAML
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
+from stream_anon.core.privacy.l_diversity import LDiversitySettings
 from stream_anon.core.schema import Schema
 from stream_anon.policy import load
-from stream_anon.policy.privacy import AlphaK, KAnonymity, LDiversity
 from stream_anon.policy.settings import (
     AlgorithmSettings,
     CailSettings,
@@ -144,11 +144,10 @@ def _schema(table: Source, algorithm: str | None, k: int | None, l: int | None, 
     privacy = list(policy.privacy)
     if l is not None:
         sensitive = next(iter(policy.sensitive), SENSITIVE)
-        privacy = [model for model in privacy if isinstance(model, KAnonymity | AlphaK)]
-        privacy += [LDiversity(model="l_diversity", attribute=sensitive, l=l)] if l > 1 else []
+        privacy = [model for model in privacy if model.people]
+        privacy += [LDiversitySettings(model="l_diversity", attribute=sensitive, l=l)] if l > 1 else []
     if k is not None:
-        asked = (KAnonymity, AlphaK)
-        privacy = [model.model_copy(update={"k": k}) if isinstance(model, asked) else model for model in privacy]
+        privacy = [model.with_people(k) for model in privacy]
     records = _bound(table) if delay is None else delay
     stream = policy.stream.model_copy(
         update={"max_delay": MaxDelay(records=records), "max_buffer": 2 * records + 2 * BATCH}

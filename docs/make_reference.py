@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import NoneType, UnionType
+from types import ModuleType, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
@@ -20,9 +20,12 @@ from pydantic_core import PydanticUndefined
 import stream_anon
 from stream_anon.cli import COMMANDS, app
 from stream_anon.core.decode import Reject
+from stream_anon.core.hierarchy import settings as hierarchies
+from stream_anon.core.privacy import MODELS
+from stream_anon.grammar.fields import Settings
+from stream_anon.grammar.registry import Registry
 from stream_anon.observe.metrics import Metrics
-from stream_anon.policy import attributes, hierarchies, privacy, settings
-from stream_anon.policy.fields import Settings
+from stream_anon.policy import attributes, settings
 from stream_anon.policy.policy import Policy
 from stream_anon.worker.unusable import UNUSABLE
 
@@ -46,10 +49,10 @@ OF_A_WORKER = {
     "oversized": "of a worker: the output topic does not take a record of this size",
     UNUSABLE: "of a worker: the record made the program fail; a defect, please report the error in the log",
 }
-MODULES = {
+PARTS = {
     "Attributes": attributes,
     "Hierarchies": hierarchies,
-    "Privacy models": privacy,
+    "Privacy models": MODELS,
     "Stream and Kafka": settings,
 }
 
@@ -92,12 +95,33 @@ def policy() -> Iterator[str]:
     """Every word of the policy file."""
     yield "## Policy"
     yield from _model(Policy)
-    for title, module in MODULES.items():
+    for title, part in PARTS.items():
         yield from ("", f"### {title}")
-        for kind in vars(module).values():
-            own = isinstance(kind, type) and issubclass(kind, Settings) and kind.__module__ == module.__name__
-            if own:
-                yield from _model(kind)
+        kinds = _kinds_of(part) if isinstance(part, Registry) else _classes_of(part)
+        for kind in dict.fromkeys(kinds):
+            yield from _model(kind)
+
+
+def _classes_of(module: ModuleType) -> Iterator[type[BaseModel]]:
+    """Yield the settings that a module defines."""
+    for kind in vars(module).values():
+        if isinstance(kind, type) and issubclass(kind, Settings) and kind.__module__ == module.__name__:
+            yield kind
+
+
+def _kinds_of(registry: Registry[Any]) -> Iterator[type[BaseModel]]:
+    """Yield the kinds of this package, each after the settings that it has inside."""
+    for kind in registry:
+        if kind.__module__.startswith("stream_anon."):
+            yield from (part for field in kind.model_fields.values() for part in _inside(field.annotation))
+            yield kind
+
+
+def _inside(kind: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield kind
+    for argument in get_args(kind):
+        yield from _inside(argument)
 
 
 def _model(model: type[BaseModel]) -> Iterator[str]:
@@ -131,7 +155,8 @@ def _type(kind: Any) -> str:
     if origin is Literal:
         return ", ".join(f"`{word}`" for word in arguments)
     if origin is Annotated:
-        return _type(arguments[0])
+        registry = next((mark for mark in arguments if isinstance(mark, Registry)), None)
+        return _type(arguments[0]) if registry is None else " or ".join(_title(kind) for kind in registry)
     if origin in (Union, UnionType):
         return " or ".join(_type(member) for member in arguments if member is not NoneType)
     if origin in (list, tuple):
@@ -164,10 +189,11 @@ def findings() -> Iterator[str]:
 
 def _codes() -> Iterator[str]:
     package = Path(stream_anon.__file__).parent
-    for path in sorted([*(package / "policy").rglob("*.py"), package / "core" / "lint.py"]):
+    folders = (package / "policy", package / "grammar", package / "core" / "hierarchy", package / "core" / "privacy")
+    for path in sorted([path for folder in folders for path in folder.rglob("*.py")] + [package / "core" / "lint.py"]):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-            if called in ("Problem", "_warning") and isinstance(node, ast.Call) and len(node.args) > 1:
+            if called in ("Problem", "warning") and isinstance(node, ast.Call) and len(node.args) > 1:
                 code = node.args[1]
                 if isinstance(code, ast.Constant) and isinstance(code.value, str):
                     yield code.value

@@ -50,6 +50,11 @@ class Problem:
     severity: Severity = Severity.ERROR
 
 
+def warning(path: tuple[str | int, ...], code: str, message: str, hint: str = "") -> Problem:
+    """Return a finding that is printed and keeps nothing from starting."""
+    return Problem(path, code, message, hint, Severity.WARNING)
+
+
 class StreamAnonError(Exception):
     """The root of all errors raised on purpose; `exit_code` is what a command ends with."""
 
@@ -64,6 +69,12 @@ class PolicyError(StreamAnonError):
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         super().__init__("\n".join(map(str, self.diagnostics)))
+
+
+class PluginError(StreamAnonError):
+    """Something that another distribution adds cannot be used: its entry point fails, or takes a name that is taken."""
+
+    exit_code: ClassVar[int] = 3
 
 
 class Unsupported(StreamAnonError):

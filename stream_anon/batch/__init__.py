@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from stream_anon.batch.guarding import Guarding
-from stream_anon.batch.k_member import KMember
-from stream_anon.batch.l_clustering import LClustering
-from stream_anon.batch.l_incognito import LIncognito
-from stream_anon.batch.lc_clustering import LCClustering
-from stream_anon.batch.mondrian import Mondrian
+from stream_anon.batch.algorithms import ALGORITHMS
 from stream_anon.batch.partitioner import Partitioner, Watch, unwatched
 from stream_anon.batch.support import check
-from stream_anon.batch.sweep import Sweep
 from stream_anon.core.batch import Batch
 from stream_anon.core.gate import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
@@ -26,17 +20,6 @@ from stream_anon.errors import Unsupported, nearest
 from stream_anon.policy.batch_settings import BatchSettings
 
 __all__ = ["ALGORITHMS", "Partition", "Partitioner", "build", "partition"]
-
-ALGORITHMS: dict[str, Callable[[Any, int], Partitioner]] = {
-    "mondrian": Mondrian,
-    "sweep": Sweep,
-    "l-clustering": LClustering,
-    "l-incognito": LIncognito,
-    "lc-clustering": LCClustering,
-    "k-member": KMember,
-    "guarding": Guarding,
-}
-"""Name to factory: settings and seed make a partitioner."""
 
 _SETTINGS: TypeAdapter[BatchSettings] = TypeAdapter(BatchSettings)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from stream_anon.batch.mondrian import Mondrian
-from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.judge import Judge
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints
@@ -33,6 +33,7 @@ class Guarding:
     [[0, 1], [2, 3]]
     """
 
+    support: ClassVar[Support] = Support(made_for=GuardingNode)
     nanoseconds: ClassVar[float] = 0.0
 
     def __init__(self, settings: GuardingSettings, seed: int = 0) -> None:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.classes import widen
 from stream_anon.batch.shared.dense import Dense, densify
 from stream_anon.batch.shared.growth import farthest, grow, pick
@@ -31,6 +31,7 @@ class KMember:
     [[0, 2, 4], [1, 3, 5]]
     """
 
+    support: ClassVar[Support] = Support(repairs=False)  # nothing is repaired as a class grows
     nanoseconds: ClassVar[float] = 6.0
 
     def __init__(self, settings: KMemberSettings, seed: int = 0) -> None:

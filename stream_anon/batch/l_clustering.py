@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.sets import (
     Groups,
     Table,
@@ -21,7 +21,7 @@ from stream_anon.batch.shared.sets import (
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints, Tree
 from stream_anon.core.kernels import compiled
-from stream_anon.core.privacy import DistinctL
+from stream_anon.core.privacy import DistinctL, KAnonymity
 from stream_anon.core.schema import Schema
 from stream_anon.policy.batch_settings import LClusteringSettings
 
@@ -46,6 +46,7 @@ class LClustering:
     [[0, 1], [2, 3]]
     """
 
+    support: ClassVar[Support] = Support((KAnonymity, DistinctL), made_for=DistinctL, by_value=True, sets=True)
     nanoseconds: ClassVar[float] = 12.0
 
     def __init__(self, settings: LClusteringSettings, seed: int = 0) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.judge import Judge
 from stream_anon.batch.shared.levels import cell_loss, levels_of
 from stream_anon.core.batch import Batch
@@ -45,6 +45,7 @@ class LIncognito:
     (2,)
     """
 
+    support: ClassVar[Support] = Support(repairs=False, sets=True)  # repairs do not survive merging, nor pruning
     nanoseconds: ClassVar[float] = 0.0
 
     def __init__(self, settings: LIncognitoSettings, seed: int = 0) -> None:

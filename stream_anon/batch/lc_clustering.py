@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.classes import widen
 from stream_anon.batch.shared.counting import satisfied_by
 from stream_anon.batch.shared.dense import Dense, densify
@@ -17,7 +17,7 @@ from stream_anon.batch.shared.leftovers import with_leftovers
 from stream_anon.batch.sweep.recut import best_cut
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.privacy import LCAnonymity
+from stream_anon.core.privacy import KAnonymity, LCAnonymity
 from stream_anon.core.schema import Schema
 from stream_anon.policy.batch_settings import LCClusteringSettings
 
@@ -46,6 +46,7 @@ class LCClustering:
     [[0, 2], [1, 3]]
     """
 
+    support: ClassVar[Support] = Support((KAnonymity, LCAnonymity), made_for=LCAnonymity, by_value=True)
     nanoseconds: ClassVar[float] = 0.5
 
     def __init__(self, settings: LCClusteringSettings, seed: int = 0) -> None:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.cuts import NO_CUT, cut, divide, rank
 from stream_anon.batch.shared.dense import Dense, densify
 from stream_anon.batch.shared.judge import Judge
@@ -35,6 +35,7 @@ class Mondrian:
     [[0, 1, 2], [3, 4, 5]]
     """
 
+    support: ClassVar[Support] = Support()
     nanoseconds: ClassVar[float] = 0.0
 
     def __init__(self, settings: MondrianSettings, seed: int = 0) -> None:

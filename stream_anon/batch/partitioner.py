@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.privacy import PrivacyModel
 from stream_anon.core.schema import Schema
 
 Watch = Callable[[int], None]
@@ -17,6 +18,28 @@ def unwatched(settled: int) -> None:
     """Ignore the progress; this is the default callback."""
 
 
+class Support(NamedTuple):
+    """The policies that an algorithm can honour.
+
+    `only` are the models that its search satisfies by construction, None if it asks every model and so honours any.
+    `repairs`: it copes with models that raise sensitive values. `made_for` is the model it cannot do without, exactly
+    one of it. `by_value`: it chooses rows by their sensitive values, so that each must have one. `sets`: it can publish
+    sets of values, which have no order.
+    """
+
+    only: tuple[type[PrivacyModel], ...] | None = None
+    repairs: bool = True
+    made_for: type[PrivacyModel] | None = None
+    by_value: bool = False
+    sets: bool = False
+
+    def honours(self, model: type[PrivacyModel]) -> bool:
+        """Tell whether groups of the algorithm can satisfy a model."""
+        if self.only is not None:
+            return model in self.only
+        return self.repairs or not model.repairs()
+
+
 class Partitioner(Protocol):
     """An algorithm that divides rows into groups that satisfy the policy.
 
@@ -25,6 +48,9 @@ class Partitioner(Protocol):
     the rows, the schema, the settings and the seed, on nothing else; another order of the rows may give other groups,
     never worse protected ones. What comes back passes through the gate: a group that fails is a defect.
     """
+
+    support: ClassVar[Support]
+    """What it can honour; a policy that asks for more is refused before any work."""
 
     nanoseconds: ClassVar[float]
     """Roughly what a pair of rows costs; 0 if the work grows with the rows and not with their pairs."""

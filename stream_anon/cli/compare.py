@@ -21,10 +21,10 @@ from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import result_of
 from stream_anon.formats.tables import kind_of, read_parts
 from stream_anon.formats.writers import new_file, refuse_to_overwrite
+from stream_anon.grammar.fields import seconds
 from stream_anon.insight.compare import STREAM, Comparison, Setting, bound_in_words, settings_of
 from stream_anon.local.trial import encode_all
 from stream_anon.observe.tally import Tally, smallest_group
-from stream_anon.policy.fields import seconds
 from stream_anon.policy.settings import MaxDelay
 from stream_anon.report import Result, render
 from stream_anon.report.result import NO_SUBJECT

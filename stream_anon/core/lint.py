@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatch
 from typing import Any
 
@@ -11,14 +12,13 @@ import numpy as np
 
 from stream_anon.core.decode import Decoder
 from stream_anon.core.hierarchy import Hierarchy, Tree, Trouble
-from stream_anon.core.privacy import LCAnonymity as BuiltLC
+from stream_anon.core.hierarchy.rules import exact_ends, proposed_grids
+from stream_anon.core.hierarchy.settings import IntervalHierarchy
+from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
 from stream_anon.core.spelling import Spelling, near_equal
-from stream_anon.errors import Problem, Severity
+from stream_anon.errors import Problem, warning
 from stream_anon.policy import LoadedPolicy, Policy
-from stream_anon.policy.hierarchies import IntervalHierarchy
-from stream_anon.policy.hierarchy_rules import exact_ends, proposed_grids
-from stream_anon.policy.privacy import AlphaK, KAnonymity, LCAnonymity, LDiversity
 
 MANY = 8
 """Quasi-identifiers. With more, almost everyone is far from everyone else and groups lose nearly everything."""
@@ -46,28 +46,22 @@ def warnings(loaded: LoadedPolicy, schema: Schema, rows: Iterable[Row] | None = 
         *_exact_ends(loaded.policy),
         *_secrets(loaded),
         *exposed(loaded.policy),
-        *_shares(loaded.policy),
-        *_sensitivities(schema),
         *_trees(schema),
-        *_diversity(schema),
+        *_models(schema),
     ]
     if rows is not None:
         found += _sample(schema, list(rows))
     return found
 
 
-def _warning(path: Path, code: str, message: str, hint: str) -> Problem:
-    return Problem(path, code, message, hint, Severity.WARNING)
-
-
 def _subject(policy: Policy) -> Iterator[Problem]:
     if policy.subject is not None:
         return
     for index, model in enumerate(policy.privacy):
-        if isinstance(model, KAnonymity | AlphaK):
+        if model.people:
             hint = 'name the column that identifies people: "subject: ..."'
             message = "k counts records, not people: one person with k records would be a group alone"
-            yield _warning(("privacy", index, "k"), "k-counts-records", message, hint)
+            yield warning(("privacy", index, "k"), "k-counts-records", message, hint)
 
 
 def exposed(policy: Policy) -> Iterator[Problem]:
@@ -75,7 +69,7 @@ def exposed(policy: Policy) -> Iterator[Problem]:
     if getattr(policy.algorithm, "reuse", False):
         message = "with reuse a record may leave alone, in the box of a group that was published before it"
         hint = "reuse: false; whoever sees when somebody's record came in finds it among those that left alone"
-        yield _warning(("algorithm", "reuse"), "reuse", message, hint)
+        yield warning(("algorithm", "reuse"), "reuse", message, hint)
     kafka = policy.kafka
     if kafka is None:
         return
@@ -84,7 +78,7 @@ def exposed(policy: Policy) -> Iterator[Problem]:
     if not encrypted and not all(map(_on_this_machine, kafka.bootstrap.split(","))):
         message = "the connection to a broker on another machine is not encrypted: the records can be read on the way"
         hint = "options: {security.protocol: SASL_SSL, ...}, see docs/operate.md"
-        yield _warning(("kafka", "bootstrap"), "plaintext-broker", message, hint)
+        yield warning(("kafka", "bootstrap"), "plaintext-broker", message, hint)
 
 
 def _on_this_machine(address: str) -> bool:
@@ -97,7 +91,7 @@ def _many(policy: Policy) -> Iterator[Problem]:
     if count > MANY:
         message = f"{count} quasi-identifiers: expect a high loss"
         hint = f"leave out what nobody needs; up to {MANY} work well"
-        yield _warning(("attributes",), "many-quasi-identifiers", message, hint)
+        yield warning(("attributes",), "many-quasi-identifiers", message, hint)
 
 
 def _exact_ends(policy: Policy) -> Iterator[Problem]:
@@ -106,7 +100,7 @@ def _exact_ends(policy: Policy) -> Iterator[Problem]:
         if isinstance(hierarchy, IntervalHierarchy) and hierarchy.snap == [] and exact_ends(hierarchy):
             message = "the ends of published intervals are exact values of somebody in the group"
             hint = f"snap: {proposed_grids(hierarchy)}"
-            yield _warning(("attributes", name, "hierarchy", "snap"), "exact-ends", message, hint)
+            yield warning(("attributes", name, "hierarchy", "snap"), "exact-ends", message, hint)
 
 
 def _secrets(loaded: LoadedPolicy) -> Iterator[Problem]:
@@ -118,24 +112,7 @@ def _secrets(loaded: LoadedPolicy) -> Iterator[Problem]:
     for path in places:
         if not loaded.source.from_environment(path):
             hint = "keep it in the environment: ${NAME}"
-            yield _warning(path, "secret-in-file", "a secret is written in the policy file", hint)
-
-
-def _shares(policy: Policy) -> Iterator[Problem]:
-    for index, model in enumerate(policy.privacy):
-        if isinstance(model, LCAnonymity) and model.c * model.l < 1:
-            message = f"c is below 1/l: no group of {model.l} values can keep every share within c"
-            hint = f"at least {1 / model.l:.4g}, or a larger l"
-            yield _warning(("privacy", index, "c"), "c-below-1-over-l", message, hint)
-
-
-def _sensitivities(schema: Schema) -> Iterator[Problem]:
-    built = iter(model for model in schema.requirements.models if isinstance(model, BuiltLC))
-    for index, model in enumerate(schema.policy.privacy):
-        if isinstance(model, LCAnonymity) and any(next(built).sensitivities.values()):
-            message = "sensitivity orders the classes of the batch algorithm lc-clustering; nothing else looks at it"
-            hint = "on the stream and in other algorithms only l and c protect: raise l where a value is sensitive"
-            yield _warning(("privacy", index, "values"), "sensitivity-unused", message, hint)
+            yield warning(path, "secret-in-file", "a secret is written in the policy file", hint)
 
 
 def _trees(schema: Schema) -> Iterator[Problem]:
@@ -144,7 +121,7 @@ def _trees(schema: Schema) -> Iterator[Problem]:
             nodes = "a node has" if count == 1 else f"{count} nodes have"
             hint = "merge it with its child: such a level costs and hides nothing"
             path = ("attributes", name, "hierarchy")
-            yield _warning(path, "single-child", f"{nodes} a single child", hint)
+            yield warning(path, "single-child", f"{nodes} a single child", hint)
 
 
 def _single_children(tree: Tree) -> int:
@@ -157,15 +134,12 @@ def _single_children(tree: Tree) -> int:
     )
 
 
-def _diversity(schema: Schema) -> Iterator[Problem]:
-    hierarchies = _hierarchies(schema)
-    for index, model in enumerate(schema.policy.privacy):
-        if not isinstance(model, LDiversity | LCAnonymity):
-            continue
-        tree = hierarchies.get(model.attribute)
-        if isinstance(tree, Tree) and model.l > tree.size:
-            message = f"l is above the number of values of the attribute ({tree.size}): nothing can be published"
-            yield _warning(("privacy", index, "l"), "l-above-values", message, f"at most {tree.size}")
+def _models(schema: Schema) -> Iterator[Problem]:
+    columns = {column.name: column for column in schema.sensitive}
+    for index, (spec, model) in enumerate(zip(schema.policy.privacy, schema.requirements.models, strict=True)):
+        if isinstance(spec, ColumnModelSettings):
+            for problem in spec.warnings(model, columns[spec.attribute]):
+                yield replace(problem, path=("privacy", index, *problem.path))
 
 
 def _hierarchies(schema: Schema) -> dict[str, Hierarchy]:
@@ -198,16 +172,16 @@ def _column(path: Path, hierarchy: Hierarchy, values: list[Any], count: int) -> 
     unknown, missing = (int((kinds == kind).sum()) for kind in (Trouble.UNKNOWN, Trouble.MISSING))
     if len(values) < count:
         message = f"{count - len(values):,} of {count:,} rows of the sample have a value of another type"
-        yield _warning(
+        yield warning(
             path, "value-of-wrong-type", message, "correct the type, or the data: empty is missing, a word is not"
         )
     if unknown:
         message = f"{unknown:,} of {count:,} rows of the sample have a value without a place in the hierarchy"
         hint = "add what is missing, or set unknown: leaf; otherwise such records are rejected"
-        yield _warning((*path, "hierarchy"), "value-without-leaf", message, hint)
+        yield warning((*path, "hierarchy"), "value-without-leaf", message, hint)
     if missing:
         message = f"{missing:,} of {count:,} rows of the sample have no value"
-        yield _warning(path, "value-missing", message, "say missing: leaf; otherwise such records are rejected")
+        yield warning(path, "value-missing", message, "say missing: leaf; otherwise such records are rejected")
 
 
 def _spellings(path: Path, spelling: Spelling, values: list[Any]) -> Iterator[Problem]:
@@ -216,10 +190,10 @@ def _spellings(path: Path, spelling: Spelling, values: list[Any]) -> Iterator[Pr
         message = (
             f"{count:,} of its {len(texts):,} values in the sample differ from another only in punctuation or accents"
         )
-        yield _warning(path, "values-nearly-equal", message, "spell them alike, or l counts one illness twice")
+        yield warning(path, "values-nearly-equal", message, "spell them alike, or l counts one illness twice")
     if count := sum(text.strip().casefold() in NOTHING for text in texts):
         message = f"{count:,} of its values in the sample may stand for nothing, and each counts towards diversity"
-        yield _warning(path, "value-like-missing", message, "list such words under missing_values")
+        yield warning(path, "value-like-missing", message, "list such words under missing_values")
 
 
 def _uniqueness(path: Path, values: list[Any]) -> Iterator[Problem]:
@@ -228,4 +202,4 @@ def _uniqueness(path: Path, values: list[Any]) -> Iterator[Problem]:
     share = len({repr(value) for value in values}) / len(values)
     if share > NEARLY_UNIQUE:
         message = f"{share:.0%} of its values in the sample are distinct: published as it is, it can name a person"
-        yield _warning(path, "nearly-unique", message, "make it an identifier or a quasi_identifier, or drop it")
+        yield warning(path, "nearly-unique", message, "make it an identifier or a quasi_identifier, or drop it")

@@ -12,15 +12,13 @@ from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, 
 from stream_anon.core.hierarchy.tree import text_of
 from stream_anon.core.kernels import Prices, pack
 from stream_anon.core.keys import MEMO_LIMIT, Keys, ValueHash
-from stream_anon.core.privacy import Requirements
+from stream_anon.core.privacy import ColumnModelSettings, Requirements
 from stream_anon.core.privacy import build as build_models
 from stream_anon.core.record_template import RecordTemplate
 from stream_anon.core.spelling import EVERY_RULE, Spelling
 from stream_anon.errors import Diagnostic, PolicyError, Problem
 from stream_anon.policy import Policy
 from stream_anon.policy.attributes import Identifier, Insensitive, QuasiIdentifier, Sensitive
-from stream_anon.policy.privacy import AlphaK, LCAnonymity, TCloseness
-from stream_anon.policy.reading.tables import read_alphas, read_protections, read_weights
 from stream_anon.policy.rules import problems as rule_problems
 
 OUTPUT_FORMAT = 2
@@ -261,14 +259,12 @@ def _read_tables(policy: Policy, folder: Path) -> tuple[dict[int, dict[str, Any]
     tables: dict[int, dict[str, Any]] = {}
     found: list[Diagnostic] = []
     for i, spec in enumerate(policy.privacy):
+        if not isinstance(spec, ColumnModelSettings):
+            continue
         try:
-            match spec:
-                case LCAnonymity(values=str(name)):
-                    tables[i] = dict(read_protections(folder / name, name))
-                case AlphaK(alpha=str(name)):
-                    tables[i] = dict(read_alphas(folder / name, name))
-                case TCloseness(reference=str(name)):
-                    tables[i] = dict(read_weights(folder / name, name))
+            table = spec.read_table(folder)
+            if table is not None:
+                tables[i] = dict(table)
         except PolicyError as error:
             found.extend(error.diagnostics)
     return tables, found

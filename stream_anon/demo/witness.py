@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from stream_anon.core.privacy.l_diversity import LDiversitySettings
 from stream_anon.core.record_template import ENVELOPE
 from stream_anon.core.schema import Schema
-from stream_anon.policy.privacy import LDiversity
 
 Record = dict[str, Any]
 IN_TIME = "within the delay bound"
@@ -37,7 +37,7 @@ class Witness:
         self._schema = schema
         self._names = {column.name for column in schema.quasi} | set(schema.published)
         self._hidden = [name for name, a in schema.policy.attributes.items() if a.role == "identifier"]
-        self._diverse = {m.attribute: m.l for m in schema.policy.privacy if isinstance(m, LDiversity)}
+        self._diverse = {m.attribute: m.l for m in schema.policy.privacy if isinstance(m, LDiversitySettings)}
         self._inside: dict[int, tuple[bytes, float]] = {}
         self.received = 0
         self.published = 0

@@ -14,7 +14,6 @@ from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError, nearest
 from stream_anon.local.trial import Progress, Trial, try_batch, try_stream
 from stream_anon.policy import LoadedPolicy
-from stream_anon.policy.privacy import AlphaK, KAnonymity
 from stream_anon.policy.settings import AlgorithmSettings, MaxDelay
 
 STREAM = ("cail", "fads", "castle")
@@ -61,10 +60,7 @@ class Comparison:
         """Return the policy as it is, or under a setting, whose k replaces every k in the policy."""
         policy = self._loaded.policy
         if setting is not None:
-            models = [
-                model.model_copy(update={"k": setting.k}) if isinstance(model, KAnonymity | AlphaK) else model
-                for model in policy.privacy
-            ]
+            models = [model.with_people(setting.k) for model in policy.privacy]
             changes: dict[str, object] = {"privacy": models}
             if setting.bound is not None:
                 changes["stream"] = policy.stream.model_copy(update={"max_delay": setting.bound})

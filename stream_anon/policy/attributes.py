@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from stream_anon.policy.fields import Number, Settings
-from stream_anon.policy.hierarchies import HierarchySettings
+from stream_anon.core.hierarchy.settings import HierarchySettings
+from stream_anon.grammar.fields import Number, Settings
 
 Type = Literal["category", "integer", "number", "timestamp"]
 Absent = Literal["reject", "leaf"]

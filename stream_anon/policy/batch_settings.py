@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from stream_anon.policy.fields import Number, Settings
+from stream_anon.grammar.fields import Number, Settings
 
 
 class MondrianSettings(Settings):

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import Field, PrivateAttr, SecretStr
 
+from stream_anon.core.privacy import MODELS, PrivacySettings
+from stream_anon.grammar.fields import Part, Settings
 from stream_anon.policy.attributes import Attribute, QuasiIdentifier, Sensitive
-from stream_anon.policy.fields import Part, Settings
-from stream_anon.policy.privacy import PrivacySettings
 from stream_anon.policy.settings import AlgorithmSettings, CailSettings, KafkaSettings, StreamSettings
 
 
@@ -56,3 +56,6 @@ class Policy(Settings):
     def published_as_is(self) -> tuple[str, ...]:
         """The attributes whose values reach the output: sensitive ones first, then insensitive ones."""
         return (*self.sensitive, *(name for name, a in self.attributes.items() if a.role == "insensitive"))
+
+
+MODELS.on_change(lambda: Policy.model_rebuild(force=True))

@@ -1,24 +1,23 @@
 """What must hold between the parts of a policy; each rule names the key to change. What one part may be is its model's.
 
-The rules inside a single hierarchy are in `hierarchy_rules`.
+The rules of a single hierarchy or privacy model are in its own module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from stream_anon.core.hierarchy import TREES
+from stream_anon.core.hierarchy.rules import hierarchy_problems, missing_grids
+from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.errors import Problem, nearest
 from stream_anon.policy.attributes import QuasiIdentifier, Sensitive
-from stream_anon.policy.hierarchy_rules import hierarchy_problems, missing_grids
 from stream_anon.policy.policy import Policy
-from stream_anon.policy.privacy import AlphaK, GuardingNode, KAnonymity, LDiversity, PrivacySettings, TCloseness
 from stream_anon.policy.settings import CailSettings
 
 RESERVED = "_anon"
 """The field in which a published record tells of its group."""
-
-TREES = ("flat", "tree", "csv")
-"""The kinds of hierarchy that are trees of named nodes."""
 
 SHORTEST_SECRET = 32
 """Characters. Whoever can describe a group tries guesses offline, and a right one tells rows from offsets."""
@@ -27,7 +26,6 @@ FEWEST_CHARACTERS = 8
 """Different ones in a secret: random text of that length has more, a repeated word may not."""
 
 _MAKE_ONE = "make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
-Path = tuple[str | int, ...]
 
 
 def problems(policy: Policy) -> list[Problem]:
@@ -47,7 +45,7 @@ def problems(policy: Policy) -> list[Problem]:
 
 def people(policy: Policy) -> int:
     """Return the largest k the policy asks for."""
-    return max((m.k for m in policy.privacy if isinstance(m, KAnonymity | AlphaK)), default=0)
+    return max((model.people for model in policy.privacy), default=0)
 
 
 def _names(policy: Policy) -> Iterator[Problem]:
@@ -138,10 +136,10 @@ def _overlap(one: str, other: str) -> bool:
 def _privacy(policy: Policy) -> Iterator[Problem]:
     if people(policy) == 0:
         hint = "add - {model: k_anonymity, k: 5}"
-        yield Problem(("privacy",), "no-k", "neither k_anonymity nor alpha_k says how many people a group needs", hint)
+        yield Problem(("privacy",), "no-k", "no model says how many people a group needs", hint)
     for index, model in enumerate(policy.privacy):
         path = ("privacy", index)
-        if isinstance(model, KAnonymity):
+        if not isinstance(model, ColumnModelSettings):
             continue
         attribute = policy.attributes.get(model.attribute)
         if attribute is None:
@@ -151,62 +149,7 @@ def _privacy(policy: Policy) -> Iterator[Problem]:
             hint = f'give "{model.attribute}" the role sensitive'
             yield Problem((*path, "attribute"), "wrong-role", "this attribute must be sensitive", hint)
         else:
-            yield from _model(path, model, attribute)
-
-
-def _model(path: Path, model: PrivacySettings, attribute: Sensitive) -> Iterator[Problem]:
-    if isinstance(model, LDiversity):
-        yield from _l_diversity(path, model)
-    elif isinstance(model, AlphaK):
-        yield from _alpha_k(path, model, attribute)
-    elif isinstance(model, TCloseness):
-        yield from _one_of(path, "reference", model.reference, "estimate", model.estimate)
-        if isinstance(model.reference, dict) and not any(model.reference.values()):
-            hint = "give at least one value a weight above 0"
-            yield Problem((*path, "reference"), "bad-value", "the reference has no value with a weight", hint)
-        if model.distance == "ordered" and model.estimate and attribute.hierarchy is None:
-            hint = "give the attribute a hierarchy, whose order counts, or a reference, or use distance: equal"
-            yield Problem((*path, "distance"), "no-order", f'the values of "{model.attribute}" have no order', hint)
-    elif isinstance(model, GuardingNode):
-        yield from _guarding_node(path, model, attribute)
-
-
-def _l_diversity(path: Path, model: LDiversity) -> Iterator[Problem]:
-    if model.variant == "recursive" and model.c is None:
-        yield Problem((*path, "c"), "missing-key", "the recursive variant needs c", 'add "c: ..."')
-    if model.variant != "recursive" and model.c is not None:
-        hint = "remove c, or say variant: recursive"
-        yield Problem((*path, "c"), "unused-key", f"the {model.variant} variant has no c", hint)
-
-
-def _alpha_k(path: Path, model: AlphaK, attribute: Sensitive) -> Iterator[Problem]:
-    yield from _one_of(path, "alpha", model.alpha, "estimate", model.estimate)
-    if model.estimate is not None and attribute.psf is None:
-        hint = f'add "psf: FIELD" to the attribute "{model.attribute}"'
-        yield Problem((*path, "estimate"), "missing-psf", "an estimate needs the field in which people ask", hint)
-    if model.floor is not None and model.estimate is None:
-        yield Problem((*path, "floor"), "unused-key", "floor only bounds an estimate", "remove floor, or use estimate")
-    elif model.floor is not None and model.floor < 1 / model.k:
-        hint = f"at least {1 / model.k:.4g}"
-        message = f"below 1/k no group of {model.k} could be published"
-        yield Problem((*path, "floor"), "out-of-range", message, hint)
-
-
-def _guarding_node(path: Path, model: GuardingNode, attribute: Sensitive) -> Iterator[Problem]:
-    if attribute.guarding_node is None:
-        hint = f'add "guarding_node: FIELD" to the attribute "{model.attribute}"'
-        yield Problem((*path, "attribute"), "missing-guarding-node", "no field says which node a person guards", hint)
-    if attribute.hierarchy is None or attribute.hierarchy.kind not in TREES:
-        hint = f'give "{model.attribute}" a hierarchy of kind {", ".join(TREES)}'
-        yield Problem((*path, "attribute"), "needs-tree", "guarding nodes are nodes of a tree", hint)
-
-
-def _one_of(path: Path, one: str, given: object, other: str, also: object) -> Iterator[Problem]:
-    if given is not None and also is not None:
-        hint = "remove one of them"
-        yield Problem((*path, other), "either-or", f'"{one}" and "{other}" exclude each other', hint)
-    if given is None and also is None:
-        yield Problem((*path, one), "missing-key", f'one of "{one}" and "{other}" is needed', f'add "{one}: ..."')
+            yield from (replace(problem, path=(*path, *problem.path)) for problem in model.rules(attribute))
 
 
 def _stream(policy: Policy) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from stream_anon.policy.fields import Duration, Number, Settings, Share
+from stream_anon.grammar.fields import Duration, Number, Settings, Share
 
 
 class MaxDelay(Settings):

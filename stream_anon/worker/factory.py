@@ -40,10 +40,10 @@ def problems(policy: Policy) -> list[Problem]:
         why = "a group published with an old box cannot be made again from its members"
         found.append(Problem(("algorithm", "reuse"), "reuse", why, "reuse: false"))
     for i, model in enumerate(policy.privacy):
-        if getattr(model, "estimate", None) is not None:
+        if model.learns:
             why = "a model that learns from the stream could judge the same group differently after a restart"
             found.append(Problem(("privacy", i, "estimate"), "estimate", why, "give a fixed table instead"))
-        if getattr(model, "k", 0) > _LARGEST_K:
+        if model.people > _LARGEST_K:
             why = f"a group is announced in one ledger, which holds k up to {_LARGEST_K}"
             found.append(Problem(("privacy", i, "k"), "k-too-large", why))
     return found
@@ -71,7 +71,7 @@ def core_of(schema: Schema) -> Core:
 def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
     """Return the settings of a policy's worker."""
     kafka = kafka_of(policy)
-    largest = max((getattr(model, "k", 1) for model in policy.privacy), default=1)
+    largest = max((max(model.people, 1) for model in policy.privacy), default=1)
     return WorkerSettings(
         kafka.input,
         kafka.output,

@@ -12,11 +12,11 @@ from making import ATTRIBUTES, names, people, rows_of, schema_of
 
 from stream_anon.batch import ALGORITHMS, Partition, build, partition
 from stream_anon.batch.shared.judge import Judge
-from stream_anon.batch.support import HONOURS, REQUIRES, WORDS, check
+from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
+from stream_anon.core.privacy import MODELS as PRIVACY_MODELS
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported
-from stream_anon.policy.privacy import LDiversity
 
 K = {"model": "k_anonymity", "k": 4}
 ON = {"attribute": "ill"}
@@ -85,10 +85,16 @@ def test_contract(tmp_path: Path, name: str, model: str) -> None:
     judge_all(partition(name, shuffled, schema, seed=3), shuffled, schema)
 
 
+def made_for(name: str) -> str:
+    """Return the model that an algorithm is made for, or the simplest one."""
+    model = ALGORITHMS[name].support.made_for
+    return "k_anonymity" if model is None else model.in_words()
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_published_columns(tmp_path: Path, name: str) -> None:
     """No column of the input that the policy does not publish, no number of a row, no index."""
-    model = WORDS[REQUIRES[name]] if name in REQUIRES else "k_anonymity"
+    model = made_for(name)
     rows, schema = prepared(tmp_path, model)
     found = partition(name, rows, schema)
     for record in itertools.chain.from_iterable(group.records() for group in found.groups):
@@ -99,7 +105,7 @@ def test_published_columns(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_too_few_rows_are_suppressed(tmp_path: Path, name: str, count: int) -> None:
-    model = WORDS[REQUIRES[name]] if name in REQUIRES else "k_anonymity"
+    model = made_for(name)
     rows, schema = prepared(tmp_path, model, count=count, persons=None)
     found = partition(name, rows, schema)
     assert (len(found.groups), len(found.suppressed)) == (0, count)
@@ -107,14 +113,14 @@ def test_too_few_rows_are_suppressed(tmp_path: Path, name: str, count: int) -> N
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_one_person_is_never_a_crowd(tmp_path: Path, name: str) -> None:
-    model = WORDS[REQUIRES[name]] if name in REQUIRES else "k_anonymity"
+    model = made_for(name)
     rows, schema = prepared(tmp_path, model, count=60, persons=3)
     assert not partition(name, rows, schema).groups
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_equal_rows_lose_nothing(tmp_path: Path, name: str) -> None:
-    model = WORDS[REQUIRES[name]] if name in REQUIRES else "k_anonymity"
+    model = made_for(name)
     schema = schema_of(tmp_path, ATTRIBUTES, MODELS[model], subject="who")
     one, ills = people(1)[0], ["flu", "ulcer", "cough", "asthma"]
     records = [one | {"who": str(i), "ill": ills[i % 4], "guard": ""} for i in range(24)]
@@ -176,8 +182,11 @@ def test_a_refusal_names_who_can(tmp_path: Path) -> None:
 
 
 def test_every_algorithm_says_what_it_honours() -> None:
-    assert set(HONOURS) == set(ALGORITHMS)
-    assert LDiversity.model_fields["variant"].default == "distinct"
+    """And each model is honoured by some algorithm, in every form."""
+    forms = [form for kind in PRIVACY_MODELS for form in kind.forms]
+    assert {form.in_words() for form in forms} <= set(MODELS)
+    for form in forms:
+        assert any(algorithm.support.honours(form) for algorithm in ALGORITHMS.values()), form
 
 
 @pytest.mark.parametrize("variant", ["strict", "relaxed"])

@@ -11,11 +11,10 @@ SCRIPT = """
 import sys, tempfile
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from test_batch_contract import ALGORITHMS, REQUIRES, WORDS, partition, prepared
+from test_batch_contract import ALGORITHMS, made_for, partition, prepared
 for name in ALGORITHMS:
-    model = WORDS[REQUIRES[name]] if name in REQUIRES else "k_anonymity"
     with tempfile.TemporaryDirectory() as folder:
-        rows, schema = prepared(Path(folder), model, count=100)
+        rows, schema = prepared(Path(folder), made_for(name), count=100)
     print(name, [index.tolist() for index in partition(name, rows, schema, seed=2).classes])
 """
 

@@ -14,9 +14,9 @@ from stream_anon.auditor.policy import read_rules
 from stream_anon.cli import run
 from stream_anon.core.hierarchy import build
 from stream_anon.core.hierarchy.base import Leaves
+from stream_anon.core.hierarchy.rules import FEW_STEPS, hierarchy_problems, missing_grids
+from stream_anon.core.hierarchy.settings import IntervalHierarchy
 from stream_anon.policy import load
-from stream_anon.policy.hierarchies import IntervalHierarchy
-from stream_anon.policy.hierarchy_rules import FEW_STEPS, hierarchy_problems, missing_grids
 
 POLICY = """version: 1
 name: incomes

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from stream_anon.core.privacy.alpha_k import read_alphas
+from stream_anon.core.privacy.lc_anonymity import ValueProtection, read_protections
+from stream_anon.core.privacy.t_closeness import read_weights
 from stream_anon.errors import PolicyError
-from stream_anon.policy.privacy import ValueProtection
-from stream_anon.policy.reading.tables import read_alphas, read_cells, read_protections, read_weights
+from stream_anon.grammar.tables import read_cells
 
 Reader = Callable[[Path, str], Any]
 

@@ -10,7 +10,6 @@ from stream_anon.batch.shared.counting import all_satisfied, satisfied_by
 from stream_anon.batch.shared.need import need_of
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.privacy import DistinctL, KAnonymity
 from stream_anon.core.schema import Schema
 
 
@@ -26,7 +25,7 @@ class Judge:
         self._requirements = schema.requirements
         self.need, asked = need_of(rows, schema.requirements.models)
         self.counted = not asked
-        self.monotone = all(isinstance(model, KAnonymity | DistinctL) for model in schema.requirements.models)
+        self.monotone = all(model.monotone for model in schema.requirements.models)
 
     def holds(self, index: Ints) -> bool:
         """Tell whether these rows may be published together."""

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.privacy import (
-    AlphaK,
-    DistinctL,
-    EntropyL,
-    KAnonymity,
-    LCAnonymity,
-    PrivacyModel,
-    RecursiveL,
-    TCloseness,
-)
-from stream_anon.core.privacy.base import SensitiveModel
-
-NO_BOUND, NEVER = 2.0, -1.0
-"""A share that no value exceeds, and one that every value does."""
-
-SHARES, ENTROPY, RECURSIVE, EQUAL, ORDERED = range(5)
-"""How a requirement judges the counts of its values."""
+from stream_anon.core.privacy import PrivacyModel, SensitiveModel
+from stream_anon.core.privacy.counting import CountRule
 
 
 class CompiledRequirements(NamedTuple):
@@ -55,23 +38,11 @@ class CompiledRequirements(NamedTuple):
     stamp: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """One requirement before its values are numbered."""
-
-    column: int
-    kind: int = SHARES
-    least: int = 1
-    limit: float = 0.0
-    demand: Callable[[int], int] = lambda code: 0
-    share: Callable[[int], float] = lambda code: NO_BOUND
-
-
 def need_of(rows: Batch, models: tuple[PrivacyModel, ...]) -> tuple[CompiledRequirements, list[PrivacyModel]]:
     """Return the part of the requirements that loops can count, and the models that must be judged separately."""
-    rules = [(model, _rule(model)) for model in models if not isinstance(model, KAnonymity)]
-    counted = [rule for _, rule in rules if rule is not None]
-    k = max([1, *(model.k for model in models if isinstance(model, KAnonymity | AlphaK))])
+    rules = [(model, _rules(model)) for model in models]
+    counted = [rule for _, found in rules for rule in found or ()]
+    k = max([1, *(model.k for model in models)])
     n, m = len(rows), len(counted)
     people, person = np.unique(rows.subject, return_inverse=True)
     alone = len(people) == n
@@ -106,36 +77,10 @@ def need_of(rows: Batch, models: tuple[PrivacyModel, ...]) -> tuple[CompiledRequ
         tally=np.zeros(max(first[-1], 1), dtype=np.int64),
         stamp=np.zeros(1, dtype=np.int64),
     )
-    return need, [model for model, rule in rules if rule is None]
+    return need, [model for model, found in rules if found is None]
 
 
-def _rule(model: PrivacyModel) -> _Rule | None:
+def _rules(model: PrivacyModel) -> tuple[CountRule, ...] | None:
     if isinstance(model, SensitiveModel) and model.missing is not None:
         return None  # loops would count what is not there as one more value
-    match model:
-        case DistinctL():
-            return _Rule(model.column, least=model.l)
-        case EntropyL():
-            return _Rule(model.column, ENTROPY, model.l)
-        case RecursiveL():
-            return _Rule(model.column, RECURSIVE, model.l, model.c)
-        case LCAnonymity():
-            demands, otherwise, c = model.demands, model.l, model.c
-            return _Rule(model.column, demand=lambda code: demands.get(code, otherwise), share=lambda code: c)
-        case AlphaK():
-            alpha_of = model.alpha_of
-            return _Rule(model.column, share=lambda code: NEVER if (a := alpha_of(code)) is None else a)
-        case TCloseness():
-            return _closeness(model)
-    return None
-
-
-def _closeness(model: TCloseness) -> _Rule | None:
-    known = model.reference()
-    if known is None:
-        return _Rule(model.column, limit=0.0, share=lambda code: NEVER)
-    codes, shares = known
-    if model.ordered:
-        return None  # values that no row has lie between those that some have: the model itself must be asked
-    whole = dict(zip(codes.tolist(), shares.tolist(), strict=True))
-    return _Rule(model.column, EQUAL, limit=model.t, share=lambda code: whole.get(code, NEVER))
+    return model.counted()

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stream_anon.batch.partitioner import Watch, unwatched
+from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.classes import empty_classes, settle
 from stream_anon.batch.shared.dense import Dense, densify
 from stream_anon.batch.shared.judge import Judge
@@ -42,6 +42,7 @@ class Sweep:
     [[0, 1, 3], [2, 4, 5]]
     """
 
+    support: ClassVar[Support] = Support()
     nanoseconds: ClassVar[float] = 0.0
 
     def __init__(self, settings: SweepSettings, seed: int = 0) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from stream_anon.core.hierarchy import settings
 from stream_anon.core.hierarchy.arx import read_tree
 from stream_anon.core.hierarchy.base import CostTable, Floats, Hierarchy, Ints, Kind, Leaves, Trouble
 from stream_anon.core.hierarchy.calendar import Calendar
@@ -11,9 +12,12 @@ from stream_anon.core.hierarchy.interval import Interval
 from stream_anon.core.hierarchy.prefix import Prefix
 from stream_anon.core.hierarchy.sets import ValueSet
 from stream_anon.core.hierarchy.tree import Counting, Node, Tree, branch
-from stream_anon.policy import hierarchies as settings
+
+TREES = ("flat", "tree", "csv")
+"""The kinds of hierarchy that are trees of named nodes."""
 
 __all__ = [
+    "TREES",
     "Calendar",
     "CostTable",
     "Counting",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stream_anon.core.hierarchy.tree import Node
 from stream_anon.errors import Diagnostic, PolicyError
-from stream_anon.policy.reading.tables import Cell, read_cells
+from stream_anon.grammar.tables import Cell, read_cells
 
 Key = tuple[int, str]
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy.base import Floats, Ints
+from stream_anon.core.privacy.counting import CountRule
 
 SLACK = 1e-9
 """Shares are ratios of small whole numbers: this is far below their steps and far above rounding errors."""
@@ -24,6 +26,21 @@ class PrivacyModel(ABC):
     """One requirement. Its verdict depends on the rows, the policy and what `observe` has seen, on nothing else."""
 
     name: str
+    """The word in the policy; findings name it."""
+
+    words: ClassVar[str] = ""
+    """How messages name this form of the model, where it has several; `name` if empty."""
+
+    k: int = 1
+    """Every group needs at least this many people."""
+
+    monotone: ClassVar[bool] = False
+    """Whether a group that satisfies it still does when rows join, whoever they are."""
+
+    @classmethod
+    def in_words(cls) -> str:
+        """Return how messages name this form of the model."""
+        return cls.words or cls.name
 
     @abstractmethod
     def shortfall(self, rows: Batch) -> float:
@@ -40,6 +57,15 @@ class PrivacyModel(ABC):
     def repair(self, rows: Batch) -> Batch:
         """Return the rows, with sensitive values raised where that is what the model needs; the same rows if not."""
         return rows
+
+    @classmethod
+    def repairs(cls) -> bool:
+        """Whether it raises sensitive values: an algorithm must cope with that to honour it."""
+        return cls.repair is not PrivacyModel.repair
+
+    def counted(self) -> tuple[CountRule, ...] | None:
+        """Return the rules by which compiled loops judge in its place, beside its k; None if counts are not enough."""
+        return None
 
     def ready(self) -> bool:
         """Whether the model knows what it needs of the whole; until then it holds for no group."""
@@ -70,6 +96,12 @@ def distinct_each(values: Ints, starts: Ints) -> Ints:
     first = np.ones(len(values), dtype=np.bool_)
     first[1:] = (values[1:] != values[:-1]) | (group[1:] != group[:-1])
     return np.bincount(group[first], minlength=len(starts) - 1)
+
+
+def excess(counts: Ints, bounds: Floats, people: int) -> float:
+    """Return the people beyond the allowed share of their value, summed over the values; 0 within rounding."""
+    over = counts - bounds * people
+    return float(over[over > SLACK * max(people, 1)].sum())
 
 
 def count_people(values: Ints, subjects: Ints) -> tuple[Ints, Ints, int]:

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+from pydantic import Field
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy.base import Floats, Ints
+from stream_anon.grammar.fields import Settings
+
+
+class RunningEstimate(Settings):
+    """Learn from the records themselves, and publish nothing before `after` of them have been seen."""
+
+    after: int = Field(ge=1, le=10**12)
 
 
 class RunningDistribution:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy.base import Floats, Ints
-from stream_anon.core.privacy.base import SLACK, SensitiveModel, distinct_each
+from stream_anon.core.privacy.base import SLACK, PrivacyModel, SensitiveModel, distinct_each
+from stream_anon.core.privacy.counting import ENTROPY, RECURSIVE, CountRule
+from stream_anon.core.privacy.settings import MOST, Attribute, Column, ColumnModelSettings, Place, more_than_values
+from stream_anon.errors import Problem
+from stream_anon.grammar.fields import Number
 
 
 class DistinctL(SensitiveModel):
     """At least l different values."""
 
     name = "l_diversity"
+    words = "l_diversity (distinct)"
+    monotone = True
 
     def __init__(self, column: int, l: int) -> None:  # noqa: E741 - the literature's name
         super().__init__(column)
@@ -32,11 +41,16 @@ class DistinctL(SensitiveModel):
             found = found - np.logical_or.reduceat(values == self.missing, starts[:-1])
         return np.maximum(0.0, self.l - found)
 
+    def counted(self) -> tuple[CountRule, ...]:
+        """Return the number of different values as a rule on counts."""
+        return (CountRule(self.column, least=self.l),)
+
 
 class EntropyL(SensitiveModel):
     """The entropy of the values is at least that of l equally frequent ones."""
 
     name = "l_diversity"
+    words = "l_diversity (entropy)"
 
     def __init__(self, column: int, l: int) -> None:  # noqa: E741
         super().__init__(column)
@@ -48,11 +62,16 @@ class EntropyL(SensitiveModel):
         entropy = float(-(share * np.log(np.maximum(share, SLACK))).sum())
         return 0.0 if entropy >= math.log(self.l) - SLACK else self.l - math.exp(entropy)
 
+    def counted(self) -> tuple[CountRule, ...]:
+        """Return the entropy of the values as a rule on counts."""
+        return (CountRule(self.column, ENTROPY, self.l),)
+
 
 class RecursiveL(SensitiveModel):
     """Recursive (c, l): the most frequent value is rarer than c times all from the l-th most frequent on."""
 
     name = "l_diversity"
+    words = "l_diversity (recursive)"
 
     def __init__(self, column: int, l: int, c: float) -> None:  # noqa: E741
         super().__init__(column)
@@ -64,3 +83,37 @@ class RecursiveL(SensitiveModel):
         ordered = np.sort(counts)[::-1]
         excess = float(ordered[:1].sum() - self.c * ordered[self.l - 1 :].sum())
         return 0.0 if len(values) and excess < -SLACK else max(excess, 0.0) + 1.0
+
+    def counted(self) -> tuple[CountRule, ...]:
+        """Return recursive (c, l) as a rule on counts."""
+        return (CountRule(self.column, RECURSIVE, self.l, self.c),)
+
+
+class LDiversitySettings(ColumnModelSettings):
+    """At least l well-represented values: counted (`distinct`), by `entropy`, or `recursive` (c, l)."""
+
+    model: Literal["l_diversity"]
+    l: int = Field(ge=2, le=MOST)  # noqa: E741 - the literature's name
+    variant: Literal["distinct", "entropy", "recursive"] = "distinct"
+    c: Annotated[Number, Field(gt=0)] | None = None
+    forms = (DistinctL, EntropyL, RecursiveL)
+
+    def rules(self, attribute: Attribute) -> Iterator[Problem]:
+        """Yield a c that is missing, or given where the variant has none."""
+        if self.variant == "recursive" and self.c is None:
+            yield Problem(("c",), "missing-key", "the recursive variant needs c", 'add "c: ..."')
+        if self.variant != "recursive" and self.c is not None:
+            hint = "remove c, or say variant: recursive"
+            yield Problem(("c",), "unused-key", f"the {self.variant} variant has no c", hint)
+
+    def build(self, place: Place) -> PrivacyModel:
+        """Return the model of the chosen variant."""
+        if self.variant == "distinct":
+            return DistinctL(place.index, self.l)
+        if self.variant == "entropy":
+            return EntropyL(place.index, self.l)
+        return RecursiveL(place.index, self.l, self.c or 1.0)
+
+    def warnings(self, model: PrivacyModel, column: Column) -> Iterator[Problem]:
+        """Yield an l that no group can have."""
+        yield from more_than_values(self.l, column)

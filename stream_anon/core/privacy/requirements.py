@@ -12,7 +12,6 @@ from stream_anon.core.hierarchy.base import Floats, Ints
 from stream_anon.core.privacy.base import PrivacyModel
 from stream_anon.core.privacy.k_anonymity import KAnonymity
 from stream_anon.core.privacy.l_diversity import DistinctL
-from stream_anon.core.privacy.shares import AlphaK
 
 
 class Requirements:
@@ -20,9 +19,9 @@ class Requirements:
 
     def __init__(self, models: Sequence[PrivacyModel]) -> None:
         self.models = tuple(models)
-        self.k = max((model.k for model in self.models if isinstance(model, KAnonymity | AlphaK)), default=1)
-        """Fewer people than this never do."""
-        self.repairing = [model for model in self.models if type(model).repair is not PrivacyModel.repair]
+        self.k = max((model.k for model in self.models), default=1)
+        """Every group needs at least this many people."""
+        self.repairing = [model for model in self.models if model.repairs()]
 
     @property
     def distinct_only(self) -> list[tuple[int, int]] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stream_anon.errors import Diagnostic, PolicyError, Problem
-from stream_anon.policy.reading.files import POLICY_LIMIT, read_text
+from stream_anon.grammar.files import POLICY_LIMIT, read_text
 from stream_anon.policy.reading.nodes import START, Node, Place, build
 
 MAX_NODES = 200_000

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from stream_anon.policy.hierarchies import Branch
+from stream_anon.core.hierarchy.settings import Branch
+from stream_anon.grammar.registry import Registry
 from stream_anon.policy.policy import Policy
 
 Path = tuple[str | int, ...]
@@ -63,7 +64,7 @@ def _members(kind: Any) -> Iterator[Any]:
         kind = dict[str, Branch] | list[str]
     origin = get_origin(kind)
     if origin is Annotated:
-        yield from _members(get_args(kind)[0])
+        yield from _chosen(get_args(kind)[0], get_args(kind)[1:])
     elif origin in (Union, UnionType):
         for member in get_args(kind):
             yield from _members(member)
@@ -71,10 +72,16 @@ def _members(kind: Any) -> Iterator[Any]:
         yield kind
 
 
+def _chosen(kind: Any, marks: Sequence[Any]) -> Iterator[Any]:
+    """Return the alternatives of an annotated type: all kinds of a registry, if it is marked with one."""
+    registries = [mark for mark in marks if isinstance(mark, Registry)]
+    yield from registries[0] if registries else _members(kind)
+
+
 def _below(kind: Any, step: str | int) -> list[Any]:
     if _is_model(kind):
         field = kind.model_fields.get(step)
-        return list(_members(field.annotation)) if field else []
+        return list(_chosen(field.annotation, field.metadata)) if field else []
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is dict:
         return list(_members(arguments[1]))

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import get_args
 
-from stream_anon.errors import Problem
-from stream_anon.policy.hierarchies import (
+from stream_anon.core.hierarchy.settings import (
     Branch,
     CalendarHierarchy,
     FlatHierarchy,
@@ -18,6 +17,7 @@ from stream_anon.policy.hierarchies import (
     TreeHierarchy,
     Unit,
 )
+from stream_anon.errors import Problem
 
 Path = tuple[str | int, ...]
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from stream_anon.core.batch import NO_GUARD, Batch
-from stream_anon.core.hierarchy import Tree
+from stream_anon.core.hierarchy import TREES, Tree
 from stream_anon.core.hierarchy.base import Floats, Ints
 from stream_anon.core.loss.sensitive import sensitive_loss
 from stream_anon.core.privacy.base import SLACK, PrivacyModel, distinct
+from stream_anon.core.privacy.settings import Attribute, ColumnModelSettings, Place
+from stream_anon.errors import Problem
+from stream_anon.grammar.fields import Share
 
 
 class GuardingNode(PrivacyModel):
@@ -155,3 +159,27 @@ class GuardingNode(PrivacyModel):
         while self.tree.first[above] > low or self.tree.last[above] < high:
             above = int(self.tree.parent[above])
         return above
+
+
+class GuardingNodeSettings(ColumnModelSettings):
+    """Nobody's value can be placed under the node they guard with a probability above p."""
+
+    model: Literal["guarding_node"]
+    p: Share
+    forms = (GuardingNode,)
+
+    def rules(self, attribute: Attribute) -> Iterator[Problem]:
+        """Yield an attribute without a tree, or without the field in which people say what they guard."""
+        if attribute.guarding_node is None:
+            hint = f'add "guarding_node: FIELD" to the attribute "{self.attribute}"'
+            message = "no field says which node a person guards"
+            yield Problem(("attribute",), "missing-guarding-node", message, hint)
+        if attribute.hierarchy is None or attribute.hierarchy.kind not in TREES:
+            hint = f'give "{self.attribute}" a hierarchy of kind {", ".join(TREES)}'
+            yield Problem(("attribute",), "needs-tree", "guarding nodes are nodes of a tree", hint)
+
+    def build(self, place: Place) -> GuardingNode:
+        """Return the model for the tree of the column."""
+        tree = place.column.hierarchy
+        assert isinstance(tree, Tree)  # noqa: S101 - the policy's rules hold it
+        return GuardingNode(place.index, tree, self.p)

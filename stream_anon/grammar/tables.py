@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stream_anon.errors import Diagnostic, PolicyError
-from stream_anon.policy.privacy import ValueProtection
-from stream_anon.policy.reading.files import TABLE_LIMIT, read_text
+from stream_anon.grammar.files import TABLE_LIMIT, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,51 +85,31 @@ def _closing_quote(line: str, start: int) -> int:
         at += 1
 
 
-def read_protections(path: Path, shown: str) -> dict[str, ValueProtection]:
-    """Return the table `value;l;sensitivity` of (l, c)-anonymity."""
-    table = _Table(path, shown, ("value", "l", "sensitivity"))
-    return {
-        value: ValueProtection(l=int(values), sensitivity=sensitivity)
-        for value, (values, sensitivity) in table.read(_count, _zero_to_one).items()
-    }
-
-
-def read_alphas(path: Path, shown: str) -> dict[str, float]:
-    """Return the table `value;alpha`: the largest share each value may have in a group."""
-    table = _Table(path, shown, ("value", "alpha"))
-    return {value: alpha for value, (alpha,) in table.read(_share).items()}
-
-
-def read_weights(path: Path, shown: str) -> dict[str, float]:
-    """Return the table `value;weight`: a distribution, not necessarily summing to one."""
-    table = _Table(path, shown, ("value", "weight"))
-    weights = {value: weight for value, (weight,) in table.read(_not_negative).items()}
-    if not any(weights.values()):
-        hint = "give at least one value a weight above 0"
-        raise PolicyError([Diagnostic("out-of-range", "all weights are 0", shown, hint=hint)])
-    return weights
-
-
 Check = Callable[[float], str]
+"""Return what is wrong with a number, nothing if it is right."""
 
 
-def _count(number: float) -> str:
+def count(number: float) -> str:
+    """Tell what is wrong with a whole number from 1 on."""
     return "" if number >= 1 and number == int(number) else "must be a whole number, at least 1"
 
 
-def _zero_to_one(number: float) -> str:
+def zero_to_one(number: float) -> str:
+    """Tell what is wrong with a number between 0 and 1."""
     return "" if 0 <= number <= 1 else "must be between 0 and 1"
 
 
-def _share(number: float) -> str:
+def share(number: float) -> str:
+    """Tell what is wrong with a share above 0."""
     return "" if 0 < number <= 1 else "must be above 0 and at most 1"
 
 
-def _not_negative(number: float) -> str:
+def not_negative(number: float) -> str:
+    """Tell what is wrong with a number from 0 on."""
     return "" if number >= 0 else "must not be negative"
 
 
-class _Table:
+class ValueTable:
     """One table being read: values in the first column, a number in each other one, all mistakes collected."""
 
     def __init__(self, path: Path, shown: str, header: tuple[str, ...]) -> None:

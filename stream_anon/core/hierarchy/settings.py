@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from stream_anon.policy.fields import Number, Settings
+from stream_anon.grammar.fields import Number, Settings
 
 Unit = Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"]
 Branch = TypeAliasType("Branch", "dict[str, Branch] | list[str] | None")

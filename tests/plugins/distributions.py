@@ -1,0 +1,30 @@
+"""Makes distributions as pip would install them: a module, and the entry points it declares."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def install(folder: Path, module: str, source: str, entry_points: str) -> None:
+    """Put a module and the record of its installation into a folder."""
+    (folder / f"{module}.py").write_text(source, encoding="utf-8")
+    info = folder / f"{module}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(entry_points, encoding="utf-8")
+
+
+def run(folder: Path, program: str, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own that finds what is installed in the folder."""
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        input=text,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )

@@ -1,0 +1,143 @@
+"""A privacy model of another distribution works wherever one of this package does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from distributions import install, run
+
+MODEL = '''
+from typing import Literal
+
+import numpy as np
+
+from stream_anon.core.privacy import ColumnModelSettings, SensitiveModel
+from stream_anon.errors import Problem, warning
+from stream_anon.grammar.fields import Share
+
+
+class RareValues(SensitiveModel):
+    """No value is held by more than a share of the people."""
+
+    name = "rare_values"
+
+    def __init__(self, column, most):
+        super().__init__(column)
+        self.most = most
+
+    def judge(self, values, counts, people):
+        return float(np.maximum(counts - self.most * max(people, 1) - 1e-9, 0).sum())
+
+
+class RareValuesSettings(ColumnModelSettings):
+    """No value has a share above `most` in a group."""
+
+    model: Literal["rare_values"]
+    most: Share
+    forms = (RareValues,)
+
+    def rules(self, attribute):
+        if self.most == 1:
+            yield Problem(("most",), "no-limit", "every group satisfies a share of 1", "a smaller share")
+
+    def warnings(self, model, column):
+        if self.most < 0.2:
+            yield warning(("most",), "very-rare", f"groups of {column.name} will be large", "a larger share")
+
+    def build(self, place):
+        return RareValues(place.index, self.most)
+'''
+POLICY = """
+version: 1
+name: wards
+attributes:
+  age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 100], snap: [5, 10]}}
+  ill: {role: sensitive}
+privacy:
+  - {model: k_anonymity, k: 3}
+  - {model: rare_values, attribute: ill, most: MOST}
+"""
+PROGRAM = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from stream_anon.cli import run
+told = {}
+for name, *arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run([name, *arguments])
+    told[name] = [code, out.getvalue(), err.getvalue()]
+print(json.dumps(told))
+"""
+
+PIPE = "import sys; from stream_anon.cli import run; sys.exit(run(['pipe', '-p', 'policy.yaml']))"
+
+
+def commands(folder: Path, *lines: list[str]) -> dict[str, tuple[int, str, str]]:
+    done = run(folder, PROGRAM, json.dumps(lines))
+    assert done.returncode == 0, done.stderr
+    return {name: tuple(told) for name, told in json.loads(done.stdout).items()}  # type: ignore[misc]
+
+
+def policies(folder: Path) -> None:
+    for name, most in (("policy", "0.5"), ("useless", "1.0"), ("strict", "0.1")):
+        (folder / f"{name}.yaml").write_text(POLICY.replace("MOST", most), encoding="utf-8")
+
+
+def test_a_model_of_another_distribution(tmp_path: Path) -> None:
+    install(tmp_path, "rare", MODEL, "[stream_anon.privacy_models]\nrare_values = rare:RareValuesSettings\n")
+    policies(tmp_path)
+    rows = [{"age": i % 50, "ill": "flu" if i % 5 < 2 else "abcdefgh"[i % 8]} for i in range(300)]
+    lines = [json.dumps(row) for row in rows]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    told = commands(
+        tmp_path,
+        ["schema"],
+        ["check", "strict.yaml"],
+        ["anonymize", "-p", "policy.yaml", "in.jsonl", "-o", "out.jsonl"],
+    )
+    assert {name: code for name, (code, _, _) in told.items()} == dict.fromkeys(told, 0), told
+    assert "rare_values" in told["schema"][1]
+    assert "very-rare" in told["check"][1] + told["check"][2]
+    piped = run(tmp_path, PIPE, text="\n".join(lines) + "\n")
+    assert piped.returncode == 0, piped.stderr
+    for published in ((tmp_path / "out.jsonl").read_text(encoding="utf-8"), piped.stdout):
+        groups: dict[str, list[str]] = {}
+        for line in published.splitlines():
+            record = json.loads(line)
+            groups.setdefault(record["_anon"]["group"], []).append(record["ill"])
+        assert groups
+        assert max(max(ills.count(ill) for ill in ills) / len(ills) for ills in groups.values()) <= 0.5
+
+
+def test_its_rules_are_told_with_their_place(tmp_path: Path) -> None:
+    install(tmp_path, "rare", MODEL, "[stream_anon.privacy_models]\nrare_values = rare:RareValuesSettings\n")
+    policies(tmp_path)
+    code, out, err = commands(tmp_path, ["check", "useless.yaml"])["check"]
+    assert code == 3
+    assert "useless.yaml:9" in out + err
+    assert "no-limit" in out + err
+
+
+def test_without_it_the_policy_is_refused(tmp_path: Path) -> None:
+    policies(tmp_path)
+    code, out, err = commands(tmp_path, ["check", "policy.yaml"])["check"]
+    assert code == 3
+    assert "unknown-kind" in out + err
+
+
+def test_a_broken_distribution_is_named(tmp_path: Path) -> None:
+    for module, source, entry, reason in (
+        ("absent", "", "absent:Settings", "cannot be loaded"),
+        ("other", "Settings = 3", "other:Settings", "not a class of settings"),
+        ("taken", MODEL.replace('"rare_values"', '"k_anonymity"'), "taken:RareValuesSettings", "is there already"),
+    ):
+        folder = tmp_path / module
+        folder.mkdir()
+        policies(folder)
+        install(folder, module, source, f"[stream_anon.privacy_models]\nx = {entry}\n")
+        code, out, err = commands(folder, ["check", "policy.yaml"])["check"]
+        assert code == 3
+        assert f"{module}, entry point stream_anon.privacy_models: x" in out + err
+        assert reason in out + err
