@@ -10,7 +10,6 @@ import numpy as np
 from stream_anon.auditor.checks import checks
 from stream_anon.auditor.findings import Findings
 from stream_anon.auditor.groups import Judge, without_repeats
-from stream_anon.auditor.models import Guarding
 from stream_anon.auditor.numbers import Numbers, Rows
 from stream_anon.auditor.policy import Rules
 from stream_anon.auditor.pool import IN_MEMORY, Closed, Pool, whole_groups
@@ -144,8 +143,9 @@ class Auditor:
         if rules is None:
             return ("without a policy only what the records say of themselves was judged",)
         found = [f"not judged: {what}" for what in rules.unjudged]
-        if compared is None and any(isinstance(model, Guarding) for model in rules.models):
-            found.append("not judged: guarding_node: only the raw table shows what people guard; pass --raw")
+        if compared is None:
+            unseen = dict.fromkeys((model.code, model.only_raw) for model in rules.models if model.only_raw)
+            found += [f"not judged: {code}: {why}; pass --raw" for code, why in unseen]
         if compared is None and rules.subject:
             found.append("people were counted as declared; pass --raw to count them")
         for name, column in rules.sensitive.items():

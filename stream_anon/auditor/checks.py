@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stream_anon.auditor.findings import Finding
-from stream_anon.auditor.models import AlphaK, Guarding, KAnonymity, LCAnonymity, LDiversity, Model, TCloseness
 from stream_anon.auditor.policy import Rules
 
 
@@ -68,25 +67,7 @@ def _models(rules: Rules, raw: bool) -> Iterator[Check]:
     wanted: dict[tuple[str, str], list[str]] = {}
     who = "people" if rules.subject else "records"
     for model in rules.models:
-        if raw or not isinstance(model, Guarding):
-            wanted.setdefault((model.code, getattr(model, "attribute", "")), []).append(_promise(model, who))
+        if raw or not model.only_raw:
+            wanted.setdefault((model.code, model.column), []).append(model.promise(who))
     for (code, attribute), promises in wanted.items():
         yield Check("; ".join(promises), (code,), attribute)
-
-
-def _promise(model: Model, who: str) -> str:
-    match model:
-        case KAnonymity():
-            return f"every group has at least {model.k:,} {who}"
-        case LDiversity():
-            kind = {"recursive": f" (recursive, c = {model.c:g})", "entropy": " (entropy)"}.get(model.variant, "")
-            return f"{model.attribute}: at least {model.l:,} values in every group{kind}"
-        case LCAnonymity():
-            return f"{model.attribute}: at least {model.l:,} values, none with a share above {model.c:g}"
-        case AlphaK():
-            share = f"{model.default:g}" if not model.alphas else "its alpha"
-            return f"{model.attribute}: at least {model.k:,} {who}, no value with a share above {share}"
-        case TCloseness():
-            return f"{model.attribute}: within {model.t:g} of the reference in every group"
-        case Guarding():
-            return f"{model.attribute}: nobody's guard is breached with a chance above {model.p:g}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from stream_anon.auditor.models import MODELS
+
 SHOWN = 10
 """Groups that are named per finding: enough to look into, few enough to read."""
 
@@ -26,12 +28,7 @@ MEANINGS: dict[str, str] = {
     "row-twice": "two records of one group have the same number, or a group was published again",
     "rows": "the numbers of a group's records are not 0, 1, 2, ...",
     "subjects": "the declared number of people is not possible, differs within a group, or nobody could count them",
-    "k_anonymity": "fewer people (or records, without a subject) than k",
-    "l_diversity": "the sensitive values are not l-diverse",
-    "lc_anonymity": "too few sensitive values, or one with a share above c",
-    "alpha_k": "fewer people (or records, without a subject) than k, or a value with a share above its alpha",
-    "t_closeness": "the distribution of sensitive values is farther than t from the reference",
-    "guarding_node": "somebody's value can be placed under the node they guard with a chance above p",
+    **{code: model.meaning for code, model in MODELS.items()},
     "not-in-raw": "no row of the raw table is covered by the record",
     "more-than-raw": "more records than rows of the raw table that they can be made of",
     "people": "the raw rows that fit are of fewer people than the group declares",

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from stream_anon.auditor.attacks.chance import Chances
 from stream_anon.auditor.findings import Findings
-from stream_anon.auditor.models import ByCounts, Counts, Guarding, KAnonymity
+from stream_anon.auditor.models import Counts, PeopleModel, ValueModel
 from stream_anon.auditor.numbers import Rows
 from stream_anon.auditor.policy import Rules
 
@@ -109,17 +109,18 @@ class Judge:
             self._measure(name, counted)
         surplus = int((number > people).sum())
         for model in rules.models:
-            if isinstance(model, KAnonymity):
+            if isinstance(model, PeopleModel):
                 self._findings.note(model.code, group[model.failing(people)])
-            elif not isinstance(model, Guarding):
+            elif isinstance(model, ValueModel):
                 self._judge(model, counts[model.attribute], group)
-        if any(not isinstance(m, KAnonymity) and getattr(m, "variant", "") != "distinct" for m in rules.models):
+        if any(model.by_shares for model in rules.models):
             self.seen.undecided += surplus
 
-    def _judge(self, model: ByCounts, counts: Counts, group: Ints) -> None:
+    def _judge(self, model: ValueModel, counts: Counts, group: Ints) -> None:
         self._findings.note(model.code, group[model.failing(counts)], column=model.attribute)
-        if model.code == "t_closeness":
-            farthest = float(model.distances(counts).max())  # type: ignore[union-attr]
+        distances = model.distances(counts)
+        if distances is not None:
+            farthest = float(distances.max())
             self.seen.farthest[model.attribute] = max(self.seen.farthest.get(model.attribute, 0.0), farthest)
 
     def _measure(self, name: str, counts: Counts) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stream_anon.auditor.models import AlphaK, Guarding, KAnonymity, LCAnonymity, LDiversity, Model, TCloseness
+from stream_anon.auditor.models import MODELS, Model
 from stream_anon.auditor.reading.source import read_source, refusal
 from stream_anon.auditor.scales.base import Absent, IntervalScale, PrefixScale, Scale, SetScale
 from stream_anon.auditor.scales.calendars import CalendarScale
@@ -19,6 +17,9 @@ from stream_anon.auditor.values import MISSING_VALUES, Comparison, SensitiveColu
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
+
+
+_UNKNOWN = "the auditor does not know this model; install a check of it (entry point stream_anon.auditor_models)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Rules:
     @property
     def k(self) -> int:
         """The largest number of people that any model requires in a group."""
-        return max((model.k for model in self.models if isinstance(model, KAnonymity | AlphaK)), default=1)
+        return max((model.people for model in self.models), default=1)
 
 
 def read_rules(path: Path) -> Rules:
@@ -90,7 +91,8 @@ def _rules(data: dict[str, Any], folder: Path) -> Rules:
     if unknown := set(roles.values()) - {"identifier", "quasi_identifier", "sensitive", "insensitive"}:
         raise ValueError(unknown)
     quasi = {name: _scale(attributes[name], folder) for name, role in roles.items() if role == "quasi_identifier"}
-    raised = {spec["attribute"] for spec in data["privacy"] if spec["model"] == "guarding_node"}
+    known = {spec["model"]: MODELS.get(spec["model"]) for spec in data["privacy"]}
+    raised = {spec["attribute"] for spec in data["privacy"] if (kind := known[spec["model"]]) and kind.raises}
     sensitive = {
         name: _sensitive(name, attributes[name], folder, name in raised, _comparison(attributes[name], absent))
         for name, role in roles.items()
@@ -101,7 +103,8 @@ def _rules(data: dict[str, Any], folder: Path) -> Rules:
     ]
     models, unjudged = [], []
     for spec in data["privacy"]:
-        model, left = _MODELS[spec["model"]](spec, sensitive, folder)
+        kind = known[spec["model"]]
+        model, left = kind.read(spec, sensitive, folder) if kind else (None, f"{spec['model']}: {_UNKNOWN}")
         models.append(model)
         unjudged += [left] if left else []
     weights = {name: float(attributes[name].get("weight", 1.0)) for name in quasi}
@@ -172,71 +175,3 @@ def _sensitive(name: str, spec: dict[str, Any], folder: Path, raised: bool, comp
 
 def _comparison(spec: dict[str, Any], absent: list[str]) -> Comparison:
     return Comparison(frozenset(spec.get("normalize", ("case", "space", "unicode"))), tuple(absent))
-
-
-Columns = Mapping[str, SensitiveColumn]
-Built = tuple[Model | None, str]
-"""A model, and what of it cannot be judged from outside."""
-
-
-def _k(spec: dict[str, Any], columns: Columns, folder: Path) -> Built:
-    return KAnonymity(spec["k"]), ""
-
-
-def _l(spec: dict[str, Any], columns: Columns, folder: Path) -> Built:
-    return LDiversity(spec["attribute"], spec["l"], spec.get("variant", "distinct"), spec.get("c") or 1.0), ""
-
-
-def _lc(spec: dict[str, Any], columns: Columns, folder: Path) -> Built:
-    given = spec.get("values") or {}
-    if isinstance(given, str):
-        given = {value: {"l": int(float(cells[0]))} for value, cells in _table(folder / given).items()}
-    column, least = columns[spec["attribute"]], int(spec.get("l", 2))
-    demands = {column.code(value): max(least, int(demand["l"])) for value, demand in given.items()}
-    return LCAnonymity(column.name, least, spec["c"], demands), ""
-
-
-def _alpha(spec: dict[str, Any], columns: Columns, folder: Path) -> Built:
-    given, column = spec.get("alpha"), columns[spec["attribute"]]
-    if isinstance(given, str):
-        given = {value: float(cells[0]) for value, cells in _table(folder / given).items()}
-    if given is None:
-        why = f"alpha_k on {column.name}: alpha follows from a running estimate; only k was judged"
-        return AlphaK(column.name, spec["k"], {}, 1.0), why
-    if isinstance(given, Mapping):
-        alphas = {column.code(value): float(alpha) for value, alpha in given.items()}
-        return AlphaK(column.name, spec["k"], alphas, float(spec.get("default", 1.0))), ""
-    return AlphaK(column.name, spec["k"], {}, float(given)), ""
-
-
-def _t(spec: dict[str, Any], columns: Columns, folder: Path) -> Built:
-    given, column = spec.get("reference"), columns[spec["attribute"]]
-    if given is None:
-        return None, f"t_closeness on {column.name}: its reference is a running estimate"
-    if isinstance(given, str):
-        given = {value: float(cells[0]) for value, cells in _table(folder / given).items()}
-    order = list(given)
-    if column.scale is not None:
-        order.sort(key=column.scale.place)
-    total = sum(given.values())
-    reference = {column.code(value): given[value] / total for value in order}
-    return TCloseness(column.name, spec["t"], spec.get("distance") == "ordered", reference), ""
-
-
-def _guarding(spec: dict[str, Any], columns: Columns, folder: Path) -> Built:
-    return Guarding(spec["attribute"], spec["p"]), ""
-
-
-_MODELS: dict[str, Callable[[dict[str, Any], Columns, Path], Built]] = {
-    "k_anonymity": _k, "l_diversity": _l, "lc_anonymity": _lc, "alpha_k": _alpha, "t_closeness": _t,
-    "guarding_node": _guarding,
-}  # fmt: skip
-
-
-def _table(path: Path) -> dict[str, list[str]]:
-    """Read the lines of a table with a header: value, then its cells."""
-    try:
-        lines = list(csv.reader(path.read_text("utf-8-sig").splitlines(), delimiter=";"))
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise refusal(path, "missing-file", "a table of the policy cannot be read") from None
-    return {line[0]: line[1:] for line in lines[1:] if line}

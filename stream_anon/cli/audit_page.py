@@ -91,12 +91,12 @@ def _found(check: Check, result: AuditResult) -> str:
     match check.codes:
         case ("k_anonymity",):
             return f"{result.fewest:,} at the least"
-        case ("l_diversity" | "lc_anonymity" | "alpha_k",) if worst:
-            return f"at least {worst.distinct:,} values, the largest share {percent(worst.share)}"
         case ("t_closeness",) if worst and worst.distance is not None:
             return f"at most {worst.distance:.3f} away"
         case ("guarding_node",) if result.raw and result.raw.largest_breach is not None:
             return f"at most {percent(result.raw.largest_breach)}"
+        case _ if worst:
+            return f"at least {worst.distinct:,} values, the largest share {percent(worst.share)}"
         case ("not-in-raw", _) if result.raw:
             return f"{result.records:,} records, {result.raw.raw_rows:,} raw rows"
         case ("people",) if result.raw:

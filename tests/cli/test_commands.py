@@ -39,7 +39,7 @@ def test_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
     assert schema["required"] == ["version", "name", "attributes", "privacy"]
-    assert set(schema["$defs"]) >= {"QuasiIdentifier", "KAnonymity", "CsvHierarchy"}
+    assert set(schema["$defs"]) >= {"QuasiIdentifier", "KAnonymitySettings", "CsvHierarchy"}
 
 
 FAILURES = [

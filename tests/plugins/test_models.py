@@ -7,6 +7,9 @@ from pathlib import Path
 
 from distributions import install, run
 
+from stream_anon.auditor.models import MODELS as JUDGED
+from stream_anon.core.privacy import MODELS
+
 MODEL = '''
 from typing import Literal
 
@@ -71,6 +74,31 @@ for name, *arguments in json.loads(sys.argv[1]):
 print(json.dumps(told))
 """
 
+CHECK = '''
+from dataclasses import dataclass
+
+from stream_anon.auditor.models import ValueModel
+
+
+@dataclass(frozen=True)
+class RareValues(ValueModel):
+    """No value is held by more than a share of the people."""
+
+    code = "rare_values"
+    meaning = "a value has a larger share than allowed"
+    attribute: str
+    most: float
+
+    @classmethod
+    def read(cls, spec, columns, folder):
+        return cls(spec["attribute"], spec["most"]), ""
+
+    def promise(self, who):
+        return f"{self.attribute}: no value with a share above {self.most:g}"
+
+    def failing(self, counts):
+        return counts.share > self.most + 1e-9
+'''
 PIPE = "import sys; from stream_anon.cli import run; sys.exit(run(['pipe', '-p', 'policy.yaml']))"
 
 
@@ -141,3 +169,36 @@ def test_a_broken_distribution_is_named(tmp_path: Path) -> None:
         assert code == 3
         assert f"{module}, entry point stream_anon.privacy_models: x" in out + err
         assert reason in out + err
+
+
+GROUP = [
+    {"age": "*", "ill": ill, "_anon": {"policy": "wards@000000", "group": "00" * 8, "row": i, "size": 3, "loss": 1.0}}
+    for i, ill in enumerate(["flu", "flu", "cough"])
+]
+AUDIT = ["audit", "out.jsonl", "-p", "policy.yaml", "--json"]
+
+
+def test_the_auditor_says_what_it_cannot_judge(tmp_path: Path) -> None:
+    policies(tmp_path)
+    (tmp_path / "out.jsonl").write_text("".join(json.dumps(record) + "\n" for record in GROUP), encoding="utf-8")
+    _, out, _ = commands(tmp_path, AUDIT)["audit"]
+    told = json.loads(out)
+    assert any(note.startswith("not judged: rare_values: ") for note in told["notes"]), told["notes"]
+    assert not any("rare_values" in check["codes"] for check in told["checks"])
+    assert "rare_values" not in [finding["code"] for finding in told["findings"]]
+
+
+def test_a_check_of_another_distribution_judges(tmp_path: Path) -> None:
+    install(tmp_path, "checking", CHECK, "[stream_anon.auditor_models]\nrare_values = checking:RareValues\n")
+    policies(tmp_path)
+    (tmp_path / "out.jsonl").write_text("".join(json.dumps(record) + "\n" for record in GROUP), encoding="utf-8")
+    code, out, _ = commands(tmp_path, AUDIT)["audit"]
+    told = json.loads(out)
+    found = {finding["code"]: finding["meaning"] for finding in told["findings"]}
+    assert (code, found["rare_values"]) == (4, "a value has a larger share than allowed")
+    assert not told["notes"]
+
+
+def test_the_auditor_knows_every_model_and_no_other() -> None:
+    assert set(JUDGED) == set(MODELS.words)
+    assert len(JUDGED) >= 6

@@ -16,7 +16,7 @@ from stream_anon.auditor.attacks.definetti import learned
 from stream_anon.auditor.attacks.measured import Measured
 from stream_anon.auditor.attacks.visits import after_visits
 from stream_anon.auditor.findings import Findings
-from stream_anon.auditor.models import SLACK, AlphaK, Guarding, LCAnonymity
+from stream_anon.auditor.models import SLACK, Guarding
 from stream_anon.auditor.numbers import Label, Numbers, Rows
 from stream_anon.auditor.policy import Rules
 from stream_anon.auditor.raw.original import Original
@@ -179,10 +179,8 @@ def _skewed(view: View, name: str, share: float) -> Bools:
 def _allowed(rules: Rules, name: str) -> float:
     """Return the share of one value that the policy allows, or the default if it sets none for all values."""
     for model in rules.models:
-        if isinstance(model, LCAnonymity) and model.attribute == name:
-            return model.c
-        if isinstance(model, AlphaK) and model.attribute == name and not model.alphas and model.default < 1:
-            return model.default
+        if model.column == name and model.allowed is not None:
+            return model.allowed
     return LARGE_SHARE
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from stream_anon.auditor.attacks.chance import Chance, Chances
 from stream_anon.auditor.findings import Findings
-from stream_anon.auditor.models import SLACK, Counts, Guarding, KAnonymity
+from stream_anon.auditor.models import SLACK, Counts, Guarding, ValueModel
 from stream_anon.auditor.numbers import Label, Rows
 from stream_anon.auditor.policy import Rules
 from stream_anon.auditor.raw.matching import largest
@@ -120,7 +120,7 @@ def _exactly(
     """Judge the models that count values by people: each person's equal values count once."""
     names = list(rules.sensitive)
     for model in rules.models:
-        if isinstance(model, KAnonymity | Guarding):
+        if not isinstance(model, ValueModel):
             continue
         column = f"s{names.index(model.attribute)}"
         pairs = {
