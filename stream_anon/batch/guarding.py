@@ -9,9 +9,9 @@ import numpy as np
 
 from stream_anon.batch.mondrian import Mondrian
 from stream_anon.batch.partitioner import Support, Watch, unwatched
-from stream_anon.batch.shared.judge import Judge
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.judging.judge import Judge
 from stream_anon.core.kernels import cell_prices
 from stream_anon.core.privacy import GuardingNode, Requirements
 from stream_anon.core.schema import Schema

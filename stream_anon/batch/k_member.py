@@ -10,10 +10,10 @@ from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.classes import widen
 from stream_anon.batch.shared.dense import Dense, densify
 from stream_anon.batch.shared.growth import farthest, grow, pick
-from stream_anon.batch.shared.judge import Judge
 from stream_anon.batch.shared.leftovers import with_leftovers
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.judge import Judge
 from stream_anon.core.schema import Schema
 from stream_anon.policy.batch_settings import KMemberSettings
 

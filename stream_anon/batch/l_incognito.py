@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from stream_anon.batch.partitioner import Support, Watch, unwatched
-from stream_anon.batch.shared.judge import Judge
 from stream_anon.batch.shared.levels import cell_loss, levels_of
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.judging.judge import Judge
 from stream_anon.core.kernels import compiled
 from stream_anon.core.schema import Schema
 from stream_anon.policy.batch_settings import LIncognitoSettings

@@ -9,14 +9,14 @@ import numpy as np
 
 from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.classes import widen
-from stream_anon.batch.shared.counting import satisfied_by
 from stream_anon.batch.shared.dense import Dense, densify
 from stream_anon.batch.shared.growth import pick
-from stream_anon.batch.shared.judge import Judge
 from stream_anon.batch.shared.leftovers import with_leftovers
 from stream_anon.batch.sweep.recut import best_cut
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.counting import satisfied_by
+from stream_anon.core.judging.judge import Judge
 from stream_anon.core.privacy import KAnonymity, LCAnonymity
 from stream_anon.core.schema import Schema
 from stream_anon.policy.batch_settings import LCClusteringSettings

@@ -9,9 +9,9 @@ import numpy as np
 from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.cuts import NO_CUT, cut, divide, rank
 from stream_anon.batch.shared.dense import Dense, densify
-from stream_anon.batch.shared.judge import Judge
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.judge import Judge
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported, nearest
 from stream_anon.policy.batch_settings import MondrianSettings

@@ -11,9 +11,9 @@ import pytest
 from making import ATTRIBUTES, names, people, rows_of, schema_of
 
 from stream_anon.batch import ALGORITHMS, Partition, build, partition
-from stream_anon.batch.shared.judge import Judge
 from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
+from stream_anon.core.judging.judge import Judge
 from stream_anon.core.privacy import MODELS as PRIVACY_MODELS
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported

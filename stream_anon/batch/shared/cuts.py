@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.batch.shared.counting import satisfied
 from stream_anon.batch.shared.dense import Dense, stretch
-from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.judging.counting import satisfied
+from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import LINEAR, compiled, inner
 
 KIND = 0

@@ -6,8 +6,8 @@ import numpy as np
 
 from stream_anon.batch.shared.classes import Classes, added, empty_classes, join, settle
 from stream_anon.batch.shared.dense import Dense
-from stream_anon.batch.shared.judge import Judge
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.judge import Judge
 
 TRIES = 50
 """Classes tried for a row that not every class can take."""

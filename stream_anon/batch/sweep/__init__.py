@@ -9,7 +9,6 @@ import numpy as np
 from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.classes import empty_classes, settle
 from stream_anon.batch.shared.dense import Dense, densify
-from stream_anon.batch.shared.judge import Judge
 from stream_anon.batch.shared.leftovers import members_of, place_leftovers
 from stream_anon.batch.sweep.improve import improve
 from stream_anon.batch.sweep.index import index_of
@@ -17,6 +16,7 @@ from stream_anon.batch.sweep.lattice import Lattice, lattice_of
 from stream_anon.batch.sweep.walk import NOWHERE, compact, walk
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.judge import Judge
 from stream_anon.core.schema import Schema
 from stream_anon.policy.batch_settings import SweepSettings
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from stream_anon.batch.shared.classes import Classes
 from stream_anon.batch.shared.dense import Dense
-from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.batch.sweep.index import Index, reindex
 from stream_anon.batch.sweep.peel import peel
 from stream_anon.batch.sweep.recut import POOL, recut
 from stream_anon.batch.sweep.trade import trade
+from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import compiled
 
 

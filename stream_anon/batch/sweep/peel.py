@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from stream_anon.batch.shared.classes import Classes, clear, drop, put, tighten, unlink, widen
-from stream_anon.batch.shared.counting import satisfied
 from stream_anon.batch.shared.dense import Dense, box_price
-from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.batch.sweep.index import HUGE, Index, nearest
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.counting import satisfied
+from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import inner
 
 LITTLE = 1e-9

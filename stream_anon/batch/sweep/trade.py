@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from stream_anon.batch.shared.classes import Classes, clear, put, tighten, unlink, widen
-from stream_anon.batch.shared.counting import satisfied
 from stream_anon.batch.shared.dense import Dense, box_price, stretch
-from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.batch.sweep.index import HUGE, REACH, Index, bucket_of, nearest
 from stream_anon.batch.sweep.peel import LITTLE
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.counting import satisfied
+from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import inner
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.batch.shared.counting import satisfied
 from stream_anon.batch.shared.dense import Dense
-from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.batch.sweep.lattice import Lattice
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.counting import satisfied
+from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import compiled, inner
 
 NOWHERE = -1

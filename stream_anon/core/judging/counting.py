@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from stream_anon.batch.shared.need import CompiledRequirements
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import compiled, inner
 from stream_anon.core.privacy.base import SLACK
 from stream_anon.core.privacy.counting import EQUAL, RECURSIVE, SHARES

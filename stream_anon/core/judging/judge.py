@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from stream_anon.batch.shared.counting import all_satisfied, satisfied_by
-from stream_anon.batch.shared.need import need_of
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.counting import all_satisfied, satisfied_by
+from stream_anon.core.judging.need import need_of
 from stream_anon.core.schema import Schema
 
 
