@@ -39,13 +39,13 @@ class CailSettings(Settings):
     """
 
     name: Literal["cail"]
-    clusters: Literal["transient", "standing"] = "transient"
+    clusters: Literal["auto", "transient", "standing"] = "auto"
     patience: Annotated[Number, Field(gt=0, lt=1)] = 0.4
     threshold: Annotated[Number, Field(ge=0)] | None = None
     opportunity: Annotated[Number, Field(ge=0)] = 0.7
     max_clusters: int = Field(default=1000, ge=1, le=1_000_000)
     memory: int = Field(default=100, ge=1, le=1_000_000)
-    completion: Literal["nearest", "merge"] = "nearest"
+    completion: Literal["auto", "nearest", "merge"] = "auto"
     loss: Literal["ncp", "leaves", "descendants", "subtree"] = "ncp"
 
 

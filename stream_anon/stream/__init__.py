@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stream_anon.core.hierarchy import ValueSet
+from stream_anon.core.judging.veto import Veto
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported
 from stream_anon.policy.settings import CailSettings, CastleSettings, FadsSettings
@@ -12,7 +13,7 @@ from stream_anon.stream.cail import Cail
 from stream_anon.stream.castle import Castle
 from stream_anon.stream.engine import Engine
 from stream_anon.stream.fads import Fads
-from stream_anon.stream.group_finder import GroupFinder, kernels_of
+from stream_anon.stream.group_finder import GroupFinder
 from stream_anon.stream.outcome import Outcome, StreamEngine
 from stream_anon.stream.reusable_groups import ReusableGroups
 from stream_anon.stream.standing import StandingClusters
@@ -20,11 +21,14 @@ from stream_anon.stream.standing import StandingClusters
 REMEMBERED = 100
 """Groups that may take in a row later on, where an algorithm reuses them: as many as CASTLE averages over."""
 
+SMALL = 4
+"""A window that holds fewer than so many times k rows has clusters that stand, as the source describes."""
+
 __all__ = ["Algorithm", "Engine", "Outcome", "StreamEngine", "build"]
 
 
-def build(schema: Schema, compiled: bool | None = None) -> Engine:
-    """Build the engine for a policy; `compiled=False` uses the numpy kernels even if numba is installed."""
+def build(schema: Schema) -> Engine:
+    """Build the engine for a policy."""
     for column in schema.quasi:
         if isinstance(column.hierarchy, ValueSet):
             raise Unsupported(
@@ -32,19 +36,19 @@ def build(schema: Schema, compiled: bool | None = None) -> Engine:
                 'use "flat" or a tree, or the batch algorithm l-clustering'
             )
     buffer = Buffer(schema.policy.stream.max_buffer)
-    finder = GroupFinder(schema, buffer, kernels_of(schema, compiled))
     reuse = getattr(schema.policy.algorithm, "reuse", False)
     reusable = ReusableGroups(REMEMBERED) if reuse else None
-    return Engine(schema, buffer, _algorithm(schema, finder, reusable), reusable)
+    return Engine(schema, buffer, _algorithm(schema, buffer, reusable), reusable)
 
 
-def _algorithm(schema: Schema, finder: GroupFinder, reusable: ReusableGroups | None) -> Algorithm:
-    match schema.policy.algorithm:
-        case CastleSettings() as settings:
-            return Castle(finder, settings, reusable)
-        case FadsSettings():
-            return Fads(finder, reusable)
-        case CailSettings(clusters="standing") as settings:
-            return StandingClusters(finder, settings)
-        case CailSettings() as settings:
-            return Cail(finder, settings)
+def _algorithm(schema: Schema, buffer: Buffer, reusable: ReusableGroups | None) -> Algorithm:
+    settings, records = schema.policy.algorithm, schema.policy.stream.max_delay.records
+    if isinstance(settings, CailSettings):
+        small = records is not None and records < SMALL * schema.requirements.k
+        if settings.clusters == "transient" or (settings.clusters == "auto" and not small):
+            return Cail(schema, buffer, settings)
+        return StandingClusters(GroupFinder(schema, buffer, Veto(schema)), settings)
+    finder = GroupFinder(schema, buffer, Veto(schema))
+    if isinstance(settings, CastleSettings):
+        return Castle(finder, settings, reusable)
+    return Fads(finder, reusable)

@@ -6,7 +6,6 @@ from typing import NamedTuple, Protocol
 
 from stream_anon.core.gate import Group, Reason
 from stream_anon.core.hierarchy import Ints
-from stream_anon.policy.settings import MaxDelay
 
 
 class Chosen(NamedTuple):
@@ -26,36 +25,37 @@ class Algorithm(Protocol):
     """A choice of which rows leave together. It sees slots of a buffer; a group is an array of slots.
 
     The engine calls `arrive` for new rows, `complete` for a row that is due, and `leave` for rows that leave, whoever
-    decided it. A group must satisfy the policy; the gate checks.
+    decided it. A group must satisfy the policy; the gate checks. Sensitive values may veto a group, never choose its
+    rows: whatever they decide can be replayed by somebody who knows the quasi-identifiers (`core/judging/veto.py`).
     """
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
         """Admit staged rows in order until a group is ready; return how many were admitted, and that group."""
         ...
 
-    def complete(self, slot: int) -> list[Ints | Group]:
+    def complete(self, slot: int) -> list[Ints] | Group:
         """Return groups of waiting rows so that the row in `slot` can leave; it is in none of them if it cannot.
 
         A `Group` is that one row alone, added to a group that has left.
         """
         ...
 
-    def window(self, since: int) -> float:
-        """Return the share of the delay bound that a row with `since` later arrivals may use: 1 for all of it."""
-        return 1.0
-
     @property
     def open_clusters(self) -> int:
         """The number of clusters that rows wait in; none unless the algorithm keeps some."""
         return 0
 
-    def arrive_batch(self, slots: Ints, delay: MaxDelay, now: float) -> tuple[int, Chosen] | None:
-        """Admit staged rows and complete those that are or become due, exactly as if one by one.
+    def arrive_batch(self, slots: Ints, most: int) -> tuple[int, list[Ints]] | None:
+        """Admit staged rows, no more than `most`: none that waits is due before those are in.
 
-        Returns how many were admitted and the groups that leave, or None if the algorithm has no faster way. It may end
-        early, but not without having admitted or completed something, if there was anything to do.
+        Returns how many were admitted, at least one, and the groups that are ready; None if the algorithm has no faster
+        way than `arrive`.
         """
         return None
+
+    def clear(self) -> list[Ints]:
+        """Group as much as possible of what waits, as if all of it were due; the engine completes what is left."""
+        return []
 
     def leave(self, slots: Ints) -> None:
         """Forget these rows: they have been chosen or given up."""

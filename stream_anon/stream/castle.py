@@ -9,7 +9,7 @@ from stream_anon.core.hierarchy import Ints
 from stream_anon.policy.settings import CastleSettings
 from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.clusters import Clusters
-from stream_anon.stream.group_finder import GroupFinder
+from stream_anon.stream.group_finder import GroupFinder, first_people
 from stream_anon.stream.recent import RecentLosses
 from stream_anon.stream.reusable_groups import ReusableGroups
 
@@ -28,7 +28,7 @@ class Castle(Algorithm):
         self._finder = finder
         self._reusable = reusable
         self._buffer = finder.buffer
-        self._clusters = Clusters(finder.buffer, finder.kernels, settings.max_clusters)
+        self._clusters = Clusters(finder, settings.max_clusters)
         self._recent = RecentLosses(settings.memory)
 
     @property
@@ -54,44 +54,46 @@ class Castle(Algorithm):
                 return
         clusters.open(slot)
 
-    def complete(self, slot: int) -> list[Ints | Group]:
+    def complete(self, slot: int) -> list[Ints] | Group:
         """Return the due row's cluster, in parts; first merge it with others if it does not satisfy the policy."""
         clusters, finder = self._clusters, self._finder
-        while not finder.holds(members := clusters.members(clusters.of(slot))):
+        members = clusters.members(clusters.of(slot))
+        good = finder.passes(members)
+        while not good:
             added = self._reusable.take_in(self._buffer.rows(np.array([slot]))) if self._reusable is not None else None
             if added is not None:
-                return [added]
+                return added
             if len(clusters) == 1:
                 return []
             clusters.merge(*self._nearest(clusters.of(slot)))
+            members = clusters.members(clusters.of(slot))
+            good = finder.holds(members)
         groups = self._parts(members)
         for group in groups:
             self._recent.add(finder.price(group))
-        return list(groups)
+        return groups
 
     def _nearest(self, cluster: int) -> tuple[int, int]:
         """Return the cluster and the one whose union with it costs least; the older of the two first."""
         clusters = self._clusters
         low = np.minimum(clusters.low, clusters.low[cluster])
         high = np.maximum(clusters.high, clusters.high[cluster])
-        price = self._finder.kernels.box_prices(low, high)
+        price = self._finder.box_prices(low, high)
         price[cluster] = np.inf
         other = int(np.argmin(price))
         return min(cluster, other), max(cluster, other)
 
     def _parts(self, members: Ints) -> list[Ints]:
-        """Split a cluster large enough for several groups, each its oldest row and that row's nearest neighbours."""
-        finder, parts = self._finder, []
-        while len(members) >= 2 * finder.need.k:
-            point = self._buffer.columns.qi[members[0]]
-            distance = finder.kernels.union_prices(self._buffer.columns.qi, members[1:], point, point)
-            part = finder.gather(members[:1], members[1:][np.argsort(distance, kind="stable")])
-            rest = members[~np.isin(members, part)] if part is not None else members[:0]
-            if part is None or not finder.holds(rest):
-                break
+        """Split a cluster large enough for several groups, each its oldest row and the people nearest to that one."""
+        finder, subject, parts = self._finder, self._buffer.columns.subject, []
+        rest = members
+        while len(np.unique(subject[rest])) >= 2 * finder.people:
+            near = rest[np.argsort(finder.prices_with(int(rest[0]), rest), kind="stable")]
+            part = first_people(near, subject[near], finder.people)
             parts.append(part)
-            members = rest
-        return [*parts, members]
+            rest = rest[~np.isin(rest, part)]
+        groups, left = finder.veto.settle(self._buffer.columns, [*parts, rest])
+        return [members] if left is not None else groups
 
     def leave(self, slots: Ints) -> None:
         """Remove the rows from their clusters."""

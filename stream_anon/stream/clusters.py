@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.stream.buffer import Buffer
-from stream_anon.stream.kernels import Kernels
+from stream_anon.stream.group_finder import GroupFinder
 
 NOWHERE = -1
 
@@ -18,9 +17,9 @@ class Clusters:
     of the buffer the number its cluster was born with.
     """
 
-    def __init__(self, buffer: Buffer, kernels: Kernels, limit: int) -> None:
-        self._buffer = buffer
-        self._kernels = kernels
+    def __init__(self, finder: GroupFinder, limit: int) -> None:
+        self._buffer = finder.buffer
+        self._finder = finder
         self.limit = limit
         self.born = np.empty(0, dtype=np.int64)
         self.low = np.empty((0, 0), dtype=np.int64)
@@ -35,7 +34,8 @@ class Clusters:
 
     def widened(self, slot: int) -> Floats:
         """Return the price of each cluster if the row joined it."""
-        return self._kernels.widened_prices(self._buffer.columns.qi, slot, self.low, self.high)
+        point = self._buffer.columns.qi[slot]
+        return self._finder.box_prices(np.minimum(self.low, point), np.maximum(self.high, point))
 
     def open(self, slot: int) -> int:
         """Open a new cluster of one row and return its place."""
@@ -43,7 +43,7 @@ class Clusters:
         self.low = np.concatenate([self.low.reshape(-1, point.shape[1]), point])
         self.high = np.concatenate([self.high.reshape(-1, point.shape[1]), point])
         self.size = np.append(self.size, 1)
-        self.price = np.append(self.price, self._kernels.box_price(point[0], point[0]))
+        self.price = np.append(self.price, self._price(point[0], point[0]))
         self.born = np.append(self.born, self._next)
         self._mark(slot, self._next)
         self._next += 1
@@ -55,7 +55,7 @@ class Clusters:
         self.low[cluster] = np.minimum(self.low[cluster], point)
         self.high[cluster] = np.maximum(self.high[cluster], point)
         self.size[cluster] += 1
-        self.price[cluster] = self._kernels.box_price(self.low[cluster], self.high[cluster])
+        self.price[cluster] = self._price(self.low[cluster], self.high[cluster])
         self._mark(slot, int(self.born[cluster]))
 
     def of(self, slot: int) -> int:
@@ -74,7 +74,7 @@ class Clusters:
         self.low[into] = np.minimum(self.low[into], self.low[other])
         self.high[into] = np.maximum(self.high[into], self.high[other])
         self.size[into] += self.size[other]
-        self.price[into] = self._kernels.box_price(self.low[into], self.high[into])
+        self.price[into] = self._price(self.low[into], self.high[into])
         self._close(np.array([other]))
 
     def leave(self, slots: Ints) -> None:
@@ -93,8 +93,11 @@ class Clusters:
                 continue
             rows = self._buffer.columns.qi[rest]
             self.low[cluster], self.high[cluster] = rows.min(axis=0), rows.max(axis=0)
-            self.price[cluster] = self._kernels.box_price(self.low[cluster], self.high[cluster])
+            self.price[cluster] = self._price(self.low[cluster], self.high[cluster])
         self._close(np.array(empty, dtype=np.int64))
+
+    def _price(self, low: Ints, high: Ints) -> float:
+        return float(self._finder.box_prices(low[None], high[None])[0])
 
     def _close(self, places: Ints) -> None:
         if len(places):

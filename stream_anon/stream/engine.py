@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -34,7 +32,6 @@ class Engine:
         self._buffer = buffer
         self._algorithm = algorithm
         settings = schema.policy.stream
-        self._delay = settings.max_delay
         self._time = settings.max_delay.time
         self._records = settings.max_delay.records
         self._hold = settings.on_deadline == "hold"
@@ -43,7 +40,6 @@ class Engine:
         self._added: list[Group] = []  # rows added to groups that had left, and their slots
         self._joined: list[Ints] = []
         self._reusable = reusable
-        self._patient = UNNUMBERED  # the row that was seen to early, in vain: it waits for its deadline
 
     def __len__(self) -> int:
         return len(self._buffer)
@@ -77,13 +73,8 @@ class Engine:
         `closing`: nothing will arrive any more. No group leaves that the rows behind it need: if those are too few to
         be a group of their own, they leave at once, and a row without a group joins one that leaves with them.
         """
-        if (earliest := self.next_deadline()) is not None and earliest <= now:
-            self._arrive_batch(_NONE, now)
         while (deadline := self.next_deadline()) is not None and deadline <= now:
-            slot = self._buffer.oldest()
-            self._complete(
-                slot, Reason.DEADLINE, now >= float(self._buffer.columns.arrived[slot]) + (self._time or 0.0)
-            )
+            self._complete(self._buffer.oldest(), Reason.DEADLINE)
         if not closing:
             return self._release_chosen()
         if not self._enough_left():
@@ -94,6 +85,7 @@ class Engine:
     def flush(self) -> Outcome:
         """Release everything, oldest row first; suppress what no group that leaves now can hold."""
         self._buffer.held[:] = False
+        self._choose(self._algorithm.clear(), Reason.FLUSH)
         while (slot := self._buffer.oldest()) >= 0:
             self._complete(slot, Reason.FLUSH)
         self._take_in()
@@ -123,16 +115,11 @@ class Engine:
         slot = self._buffer.oldest()
         if slot < 0 or self._time is None:
             return None
-        return float(self._buffer.columns.arrived[slot]) + self._time * self._window(slot)
+        return float(self._buffer.columns.arrived[slot]) + self._time
 
     def _since(self, slot: int) -> int:
         """Return how many rows arrived after this one."""
         return self._buffer.latest - int(self._buffer.columns.serial[slot])
-
-    def _window(self, slot: int) -> float:
-        """Return the share of the bound after which the algorithm first tries this row; all of it once that failed."""
-        patient = int(self._buffer.columns.serial[slot]) == self._patient
-        return 1.0 if patient else self._algorithm.window(self._since(slot))
 
     def waiting(self) -> Batch:
         """Return a copy of the rows that wait, oldest first."""
@@ -140,8 +127,7 @@ class Engine:
 
     def take_back(self, rows: Batch) -> None:
         """Let rows wait again that were exported from another engine; what is due leaves at the next tick."""
-        slots = self._buffer.stage(rows)
-        self._buffer.admit(slots)
+        self._arrive(self._buffer.stage(rows), np.zeros(len(rows), dtype=np.bool_))
 
     def remove(self, ref: Ints) -> Batch:
         """Remove rows from the buffer without publishing them and return them."""
@@ -166,19 +152,17 @@ class Engine:
                 taken, group = self._algorithm.arrive(slots[place:end])
                 place += taken
                 if group is not None:
-                    self._choose(group, Reason.READY)
+                    self._choose([group], Reason.READY)
                 if fresh[part[0]] or place == stop:
                     self._expire_by_count()
 
-    def _arrive_batch(self, slots: Ints, now: float = -math.inf) -> int:
-        """Take new rows and complete due ones in one call if the algorithm can; return how many it took."""
-        rushed = None if self._hold else self._algorithm.arrive_batch(slots, self._delay, now)
-        if rushed is None:
+    def _arrive_batch(self, slots: Ints) -> int:
+        """Take new rows in one call if the algorithm can; return how many it took."""
+        found = self._algorithm.arrive_batch(slots, self._until_due(int(slots[0])))
+        if found is None:
             return 0
-        taken, chosen = rushed
-        self._chosen.add(chosen)
-        for slots in chosen.slots:
-            self._withdraw(slots)
+        taken, groups = found
+        self._choose(groups, Reason.READY)
         self._expire_by_count()
         return taken
 
@@ -188,49 +172,35 @@ class Engine:
             return self._buffer.limit
         oldest, serial = self._buffer.oldest(), self._buffer.columns.serial
         first = oldest if oldest >= 0 else slot
-        return max(1, int(serial[first] - serial[slot]) + self._patience(first, self._records) + 1)
-
-    def _patience(self, slot: int, records: int) -> int:
-        """Return after how many later arrivals a row is tried; not more than the bound."""
-        if int(self._buffer.columns.serial[slot]) == self._patient:
-            return records
-        early = math.ceil(records * self._algorithm.window(0))
-        return math.ceil(records * self._algorithm.window(early))
+        return max(1, int(serial[first] - serial[slot]) + self._records + 1)
 
     def _expire_by_count(self) -> None:
         if self._records is None:
             return
-        while (slot := self._buffer.oldest()) >= 0:
-            since = self._since(slot)
-            if since < self._patience(slot, self._records):
-                return
-            self._complete(slot, Reason.DEADLINE, since >= self._records)
+        while (slot := self._buffer.oldest()) >= 0 and self._since(slot) >= self._records:
+            self._complete(slot, Reason.DEADLINE)
 
-    def _complete(self, slot: int, reason: Reason, last: bool = True) -> None:
-        """Find a group for a row; if there is none, give it up or hold it back, but not before it is due."""
-        placed = False
-        for group in self._algorithm.complete(slot):
-            if isinstance(group, Group):
-                self._added.append(group)
-                self._joined.append(np.array([slot], dtype=np.int64))
-                self._withdraw(self._joined[-1])
-                placed = True
-            else:
-                placed |= slot in group
-                self._choose(group, reason)
-        if placed:
+    def _complete(self, slot: int, reason: Reason) -> None:
+        """Find groups so that a row can leave; if it is in none, give it up or hold it back."""
+        found = self._algorithm.complete(slot)
+        if isinstance(found, Group):
+            self._added.append(found)
+            self._joined.append(np.array([slot], dtype=np.int64))
+            self._withdraw(self._joined[-1])
             return
-        if not last:
-            self._patient = int(self._buffer.columns.serial[slot])
-        elif self._hold and reason is not Reason.FLUSH:
+        self._choose(found, reason)
+        if any((group == slot).any() for group in found):
+            return
+        if self._hold and reason is not Reason.FLUSH:
             self._buffer.held[slot] = True
         else:
             self._given_up.append(np.array([slot], dtype=np.int64))
             self._withdraw(self._given_up[-1])
 
-    def _choose(self, group: Ints, reason: Reason) -> None:
-        self._chosen.add(Chosen([group], [len(group)], [reason]))
-        self._withdraw(group)
+    def _choose(self, groups: list[Ints], reason: Reason) -> None:
+        if groups:
+            self._chosen.add(Chosen(groups, [len(group) for group in groups], [reason] * len(groups)))
+            self._withdraw(np.concatenate(groups))
 
     def _withdraw(self, slots: Ints) -> None:
         self._buffer.withdraw(slots)

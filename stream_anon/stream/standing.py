@@ -6,7 +6,6 @@ from itertools import combinations
 
 import numpy as np
 
-from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.policy.settings import CailSettings
 from stream_anon.stream.algorithm import Algorithm
@@ -20,7 +19,8 @@ class StandingClusters(Algorithm):
 
     1. A row joins the cluster of least CAILDistance if that is within the threshold, or if no more may be opened; else
        it opens one. Ties: the smaller cluster, then the older.
-    2. A cluster that satisfies the policy leaves at once.
+    2. A cluster that holds enough people is judged, and again whenever it holds as many more; if the policy is
+       satisfied it leaves at once.
     3. When a row is due, its cluster is completed by the rows nearest to it (`nearest`), or clusters are merged, the
        cheapest pair first, until one of them satisfies the policy (`merge`).
     """
@@ -29,7 +29,7 @@ class StandingClusters(Algorithm):
         self._finder = finder
         self._buffer = finder.buffer
         self._settings = settings
-        self._clusters = Clusters(finder.buffer, finder.kernels, settings.max_clusters)
+        self._clusters = Clusters(finder, settings.max_clusters)
         self._recent = RecentLosses(settings.memory)
 
     def distances(self, slot: int) -> Floats:
@@ -55,8 +55,10 @@ class StandingClusters(Algorithm):
         for i, slot in enumerate(slots.tolist()):
             self._buffer.admit(slots[i : i + 1])
             cluster = self._assign(slot)
-            if clusters.size[cluster] >= finder.need.k and finder.holds(members := clusters.members(cluster)):
-                return i + 1, self._leaving(members)
+            if clusters.size[cluster] % finder.people == 0:
+                members = clusters.members(cluster)
+                if finder.passes(members) if len(members) == finder.people else finder.holds(members):
+                    return i + 1, self._leaving(members)
         return len(slots), None
 
     def _assign(self, slot: int) -> int:
@@ -69,12 +71,15 @@ class StandingClusters(Algorithm):
                 return best
         return clusters.open(slot)
 
-    def complete(self, slot: int) -> list[Ints | Group]:
+    def complete(self, slot: int) -> list[Ints]:
         """Complete the due row's cluster."""
-        if self._settings.completion == "merge":
-            return list(self._merge(slot))
+        if self._settings.completion == "merge" or (self._settings.completion, self._settings.clusters) == (
+            "auto",
+            "auto",
+        ):
+            return self._merge(slot)
         seed = self._clusters.members(self._clusters.of(slot))
-        group = self._finder.grow(seed, self._buffer.waiting())
+        group = self._finder.grow(seed)
         return [] if group is None else [self._leaving(group)]
 
     def _merge(self, slot: int) -> list[Ints]:
@@ -89,7 +94,7 @@ class StandingClusters(Algorithm):
             first, second = np.array(pairs).T
             low = np.minimum(clusters.low[first], clusters.low[second])
             high = np.maximum(clusters.high[first], clusters.high[second])
-            into, other = pairs[int(np.argmin(self._finder.kernels.box_prices(low, high)))]
+            into, other = pairs[int(np.argmin(self._finder.box_prices(low, high)))]
             clusters.merge(into, other)
             members = clusters.members(into)
             if self._finder.holds(members):

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import numpy.typing as npt
+
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import compiled, inner
 from stream_anon.core.privacy.base import SLACK
 from stream_anon.core.privacy.counting import EQUAL, RECURSIVE, SHARES
+
+Flags = npt.NDArray[np.bool_]
 
 
 @inner
@@ -112,3 +117,13 @@ def all_satisfied(need: CompiledRequirements, order: Ints, starts: Ints) -> bool
         if not satisfied(need, order, starts[c], starts[c + 1]):
             return False
     return True
+
+
+@compiled
+def satisfied_each(need: CompiledRequirements, starts: Ints) -> Flags:
+    """Tell of each of the consecutive ranges of rows whether it satisfies everything that is counted."""
+    rows = np.arange(starts[-1])
+    result = np.empty(len(starts) - 1, dtype=np.bool_)
+    for c in range(len(result)):
+        result[c] = satisfied(need, rows, starts[c], starts[c + 1])
+    return result

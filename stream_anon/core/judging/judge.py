@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.judging.counting import all_satisfied, satisfied_by
+from stream_anon.core.judging.counting import all_satisfied, satisfied_by, satisfied_each
 from stream_anon.core.judging.need import need_of
 from stream_anon.core.schema import Schema
 
@@ -32,6 +33,14 @@ class Judge:
         if not satisfied_by(self.need, np.asarray(index, dtype=np.int64)):
             return False
         return self.counted or self._requirements.holds(self._rows.take(index))
+
+    def each(self, starts: Ints) -> npt.NDArray[np.bool_]:
+        """Tell of each of the consecutive ranges of rows, from one start to the next, whether it may be published."""
+        found = satisfied_each(self.need, starts)
+        if not self.counted:
+            for g in np.flatnonzero(found).tolist():
+                found[g] = self._requirements.holds(self._rows.take(slice(int(starts[g]), int(starts[g + 1]))))
+        return found
 
     def all_hold(self, order: Ints, starts: Ints) -> bool:
         """Tell whether each of the consecutive ranges of `order`, from one start to the next, may be published."""

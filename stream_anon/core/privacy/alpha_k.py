@@ -42,6 +42,10 @@ class AlphaK(SensitiveModel):
         self.alpha_of = alpha_of
         self._learn = learn
 
+    def certainty(self) -> float:
+        """Return 0: how common a value is by itself says how sure a reader may be of it."""
+        return 0.0
+
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
         """People still missing, and people who have a too frequent value."""
         bounds = [self.alpha_of(value) for value in values.tolist()]

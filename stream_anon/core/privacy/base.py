@@ -34,8 +34,20 @@ class PrivacyModel(ABC):
     k: int = 1
     """Every group needs at least this many people."""
 
+    blind: ClassVar[bool] = False
+    """Whether its verdict depends on people alone, on no sensitive value."""
+
     monotone: ClassVar[bool] = False
     """Whether a group that satisfies it still does when rows join, whoever they are."""
+
+    @property
+    def people(self) -> int:
+        """The number of people with whom it is worth while to ask; a group of fewer satisfies it hardly ever."""
+        return self.k
+
+    def certainty(self) -> float:
+        """Return how sure of somebody's value it lets a reader be, where that is one number; 0.5 if it is not."""
+        return 0.5
 
     @classmethod
     def in_words(cls) -> str:

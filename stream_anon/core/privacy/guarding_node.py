@@ -33,6 +33,10 @@ class GuardingNode(PrivacyModel):
         self.tree = tree
         self.p = p
 
+    def certainty(self) -> float:
+        """Return the chance that a guard allows."""
+        return self.p
+
     def breach(self, rows: Batch) -> Floats:
         """Return the chance for each row; 0 where nothing is guarded."""
         guards, which = np.unique(rows.guard[:, self.column], return_inverse=True)

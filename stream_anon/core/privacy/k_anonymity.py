@@ -18,6 +18,7 @@ class KAnonymity(PrivacyModel):
     """Nobody is told apart from fewer than k - 1 others (Samarati and Sweeney, 1998)."""
 
     name = "k_anonymity"
+    blind = True
     monotone = True
 
     def __init__(self, k: int) -> None:

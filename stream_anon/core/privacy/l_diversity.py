@@ -29,6 +29,15 @@ class DistinctL(SensitiveModel):
         super().__init__(column)
         self.l = l
 
+    @property
+    def people(self) -> int:
+        """The number of values, for few people have several."""
+        return max(self.k, self.l)
+
+    def certainty(self) -> float:
+        """Return the share of each of l equally frequent values."""
+        return 1.0 / self.l
+
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
         """Return the number of values still missing."""
         return float(max(0, self.l - len(values)))
@@ -56,6 +65,15 @@ class EntropyL(SensitiveModel):
         super().__init__(column)
         self.l = l
 
+    @property
+    def people(self) -> int:
+        """The number of values, for few people have several."""
+        return max(self.k, self.l)
+
+    def certainty(self) -> float:
+        """Return the share of each of l equally frequent values."""
+        return 1.0 / self.l
+
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
         """How many equally frequent values the group falls short of l."""
         share = counts / max(counts.sum(), 1)
@@ -77,6 +95,15 @@ class RecursiveL(SensitiveModel):
         super().__init__(column)
         self.l = l
         self.c = c
+
+    @property
+    def people(self) -> int:
+        """The number of values, for few people have several."""
+        return max(self.k, self.l)
+
+    def certainty(self) -> float:
+        """Return the share of each of l equally frequent values."""
+        return 1.0 / self.l
 
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
         """By how many people the most frequent value is too frequent, one more for the strict comparison."""

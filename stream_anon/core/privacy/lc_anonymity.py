@@ -46,6 +46,15 @@ class LCAnonymity(SensitiveModel):
         self.known = known
         self.sensitivities = dict(sensitivities or {})
 
+    @property
+    def people(self) -> int:
+        """The number of values that every group needs, for few people have several."""
+        return max(self.k, self.l)
+
+    def certainty(self) -> float:
+        """Return the share of each of l equally frequent values."""
+        return 1.0 / self.l
+
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
         """Values still missing, and people who have a too frequent one."""
         wanted = max((self.demands.get(value, self.l) for value in values.tolist()), default=self.l)

@@ -64,6 +64,10 @@ class TCloseness(SensitiveModel):
             return float(np.abs(np.cumsum(difference)[:-1]).sum() / max(len(codes) - 1, 1))
         return float(np.abs(difference).sum() / 2)
 
+    def certainty(self) -> float:
+        """Return 0: how common a value is by itself says how sure a reader may be of it."""
+        return 0.0
+
     def judge(self, values: Ints, counts: Ints, people: int) -> float:
         """By how much the distance exceeds t; as long as the whole is unknown, every group falls short."""
         if self.reference() is None:

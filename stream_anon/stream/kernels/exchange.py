@@ -154,9 +154,7 @@ def lay_boxes(prices: Prices, qi: Ints, block: Ints, blocks: int, room: int) -> 
 
 
 @compiled
-def improve(
-    prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, person: Ints, passes: int
-) -> Boxes:
+def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, person: Ints, passes: int) -> Boxes:
     """Place the rows that have no block where they add least, then move and exchange rows as long as that pays.
 
     Every block keeps `wanted` people. `block` is changed in place.

@@ -51,6 +51,13 @@ def file_all(likeness: Likeness, qi: Ints, slots: Ints, index: Lists, keys: Ints
         put(index, slots[i], bucket_of(keys[slots[i]], len(index.head)))
 
 
+@compiled
+def put_by_key(index: Lists, slots: Ints, keys: Ints) -> None:
+    """Put rows into the buckets of the keys they have."""
+    for i in range(len(slots)):
+        put(index, slots[i], bucket_of(keys[slots[i]], len(index.head)))
+
+
 @inner
 def near_rows(
     prices: Prices, likeness: Likeness, qi: Ints, slot: int, found: Ints, count: int, costs: Floats, total: Floats
@@ -142,8 +149,8 @@ def nearest_people(
 def arrive(
     prices: Prices, likeness: Likeness, qi: Ints, subject: Ints, slots: Ints, index: Lists, keys: Ints,
     wanted: int, filed: int, log2: Floats,
-) -> tuple[Ints, Ints, Floats]:  # fmt: skip
-    """Let rows arrive one by one and return the blocks that formed: their slots, sizes and prices.
+) -> tuple[Ints, Ints]:  # fmt: skip
+    """Let rows arrive one by one and return the blocks that formed: their slots, and their sizes.
 
     Around each newcomer a cluster is grown of filed rows within the limit; one of `wanted` people becomes a block, and
     its rows are no longer filed. Other newcomers are filed. `filed` is how many rows there are in the index.
@@ -153,13 +160,13 @@ def arrive(
     members = np.empty(most + 1, dtype=np.int64)
     low, high = np.empty(qi.shape[1], dtype=np.int64), np.empty(qi.shape[1], dtype=np.int64)
     chosen = np.empty(min(filed + len(slots), wanted * len(slots)), dtype=np.int64)
-    sizes, losses = np.empty(len(slots), dtype=np.int64), np.empty(len(slots))
+    sizes = np.empty(len(slots), dtype=np.int64)
     filled = blocks = 0
     for n in range(len(slots)):
         slot = slots[n]
         key = key_of(likeness.units, likeness.sizes, qi, slot)
         bucket = bucket_of(key, len(index.head))
-        count, loss = 0, 0.0
+        count = 0
         if likeness.limit >= 0.0:
             seen, other, left = 0, index.head[bucket], 0
             while other >= 0 and seen < MOST_SEEN:
@@ -173,7 +180,7 @@ def arrive(
                 for i in range(left // 2):  # of equal rows the oldest first
                     found[i], found[left - 1 - i] = found[left - 1 - i], found[i]
                 members[0] = slot
-                count, loss = grow(
+                count, _ = grow(
                     prices, qi, subject, members, 1, found, left, wanted, likeness.limit, log2, total, low, high
                 )
         if count == 0:
@@ -184,6 +191,6 @@ def arrive(
             take(index, members[i])
             chosen[filled + i] = members[i]
         filled += count
-        sizes[blocks], losses[blocks] = count, loss
+        sizes[blocks] = count
         blocks += 1
-    return chosen[:filled], sizes[:blocks], losses[:blocks]
+    return chosen[:filled], sizes[:blocks]

@@ -1,0 +1,215 @@
+"""The veto: privacy models judge finished blocks and may only say no; a refused block is merged whole with its nearest.
+
+Blocks are formed by quasi-identifiers and people alone, so that who knows those cannot read a sensitive value out of
+who was put together. What is left to read is *that* blocks were merged: it would tell that one of them was refused.
+Therefore some blocks are merged without need, decided by a keyed hash of their members: as many as make a merge no
+proof. Where that would take too many, blocks are made larger from the start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_anon.core.batch import Batch, identities
+from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.judging.judge import Judge
+from stream_anon.core.kernels import Prices, cell_prices, compiled, price
+from stream_anon.core.privacy import SensitiveModel
+from stream_anon.core.schema import Schema
+
+Flags = npt.NDArray[np.bool_]
+
+SURER = 0.2
+"""A merge may make a value this much more likely than the policy and the group itself make it."""
+
+MOST_DECOYS = 0.3
+"""Blocks merged without need, at most; if more were needed, blocks are made larger instead."""
+
+MEMORY = 400
+"""Blocks over which the share of refused ones is averaged."""
+
+FEW = 40
+"""Blocks after which their size may be changed again."""
+
+
+class Veto:
+    """The judgement of finished blocks under one policy. `people` is how many people a block is to have."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        models = schema.requirements.models
+        self.people = max([1, *(model.people for model in models)])
+        self._least = self.people
+        self._models = [model for model in models if not model.blind]
+        self._judged = self._refused = 0.0
+        self._since = 0
+        self._sure: dict[int, float] = {}
+
+    @property
+    def blind(self) -> bool:
+        """Whether people alone decide: then a block that has enough of them is never refused."""
+        return not self._models
+
+    @property
+    def decoys(self) -> float:
+        """The share of good blocks that are merged without need."""
+        return min(self._wanted(), MOST_DECOYS)
+
+    def settle(self, rows: Batch, blocks: list[Ints], doubtful: int = 0) -> tuple[list[Ints], Ints | None]:
+        """Return groups that may leave, and the rows that may not, if the blocks cannot all be merged into good ones.
+
+        The last `doubtful` blocks were refused before: they are merged in any case, and not counted again.
+        """
+        if not blocks:
+            return [], None
+        sizes = np.array([len(block) for block in blocks])
+        order = np.concatenate(blocks)
+        judge = Judge(_light(rows, order), self._schema)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        good = judge.each(starts)
+        fresh = len(blocks) - doubtful
+        if self._models:
+            refused = ~good | self._pick_decoys(rows.ref[order], starts)
+            refused[fresh:] = True
+            self._learn(rows.sensitive[order], good[:fresh])
+        else:
+            refused = ~good
+        if not refused.any():
+            return blocks, None
+        parts, rest = self._merge(rows.qi[order], starts, refused, judge)
+        return [order[part] for part in parts], None if rest is None else order[rest]
+
+    def holds(self, rows: Batch, block: Ints) -> bool:
+        """Tell whether these rows may leave together."""
+        light = _light(rows, block)
+        return Judge(light, self._schema).holds(np.arange(len(block)))
+
+    def passes(self, rows: Batch, blocks: list[Ints]) -> Flags:
+        """Tell which of the blocks may leave as they are; the others, decoys among them, must wait to be merged."""
+        if not self._models or not blocks:
+            return np.ones(len(blocks), dtype=np.bool_)
+        order = np.concatenate(blocks)
+        starts = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
+        good = Judge(_light(rows, order), self._schema).each(starts)
+        self._learn(rows.sensitive[order], good)
+        return np.asarray(good & ~self._pick_decoys(rows.ref[order], starts))
+
+    def _merge(self, qi: Ints, starts: Ints, refused: Flags, judge: Judge) -> tuple[list[Ints], Ints | None]:
+        """Merge refused blocks, each with the one that adds least, until none is refused or one holds everything."""
+        prices = self._schema.prices
+        low, high = np.minimum.reduceat(qi, starts[:-1], axis=0), np.maximum.reduceat(qi, starts[:-1], axis=0)
+        cost = np.zeros(len(low))
+        for column, weight in zip(cell_prices(prices.facts, prices.values, low, high).T, prices.weight, strict=True):
+            cost += weight * column
+        size = np.diff(starts).astype(np.int64)
+        parts: list[Ints | None] = [
+            np.arange(*ends) for ends in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+        ]
+        waiting = np.flatnonzero(refused).tolist()
+        alive = len(parts)
+        while waiting:
+            block = waiting.pop(0)
+            part = parts[block]
+            if part is None:
+                continue
+            if alive == 1:
+                return [], part
+            other, union = nearest_box(prices, low, high, size, cost, block)
+            joined = parts[other]
+            assert joined is not None  # noqa: S101 - a block without rows is never the nearest
+            low[other] = np.minimum(low[other], low[block])
+            high[other] = np.maximum(high[other], high[block])
+            size[other] += size[block]
+            size[block], cost[other] = 0, union
+            parts[other], parts[block] = np.concatenate([joined, part]), None
+            alive -= 1
+            held = judge.holds(parts[other])
+            if not held:
+                waiting.append(other)
+            elif refused[other]:
+                waiting = [place for place in waiting if place != other]
+        return [part for part in parts if part is not None], None
+
+    def _pick_decoys(self, ref: Ints, starts: Ints) -> Flags:
+        """Choose blocks by a keyed hash of their members: the same for the same members, and known to nobody else."""
+        share = self.decoys
+        chosen = np.zeros(len(starts) - 1, dtype=np.bool_)
+        if share <= 0.0:
+            return chosen
+        limit, names, key = int(share * 2**64), identities(ref), self._schema.keys.group
+        for b in range(len(chosen)):
+            text = np.sort(names[starts[b] : starts[b + 1]]).tobytes()
+            digest = hashlib.blake2b(text, key=key, digest_size=8, person=b"decoy").digest()
+            chosen[b] = int.from_bytes(digest, "little") < limit
+        return chosen
+
+    def _learn(self, sensitive: Ints, good: Flags) -> None:
+        """Follow how often blocks are refused and how common the most common values are; adapt the size of blocks."""
+        fade = 0.5 ** (len(good) / MEMORY)
+        self._judged = fade * self._judged + len(good)
+        self._refused = fade * self._refused + float(np.count_nonzero(~good))
+        self._since += len(good)
+        for model in self._models:
+            if isinstance(model, SensitiveModel):
+                _, counts = np.unique(sensitive[:, model.column], return_counts=True)
+                top = counts.max() / counts.sum()
+                self._sure[model.column] = fade * self._sure.get(model.column, top) + (1 - fade) * top
+        if self._since < FEW:
+            return
+        wanted = self._wanted()
+        if wanted > MOST_DECOYS:
+            self._resize(self.people + max(1, self.people // 6))
+        elif wanted < MOST_DECOYS / 4 and self.people > self._least:
+            self._resize(max(self._least, self.people - max(1, self.people // 12)))
+
+    def _resize(self, people: int) -> None:
+        self.people, self._since, self._judged, self._refused = people, 0, 0.0, 0.0
+
+    def _wanted(self) -> float:
+        """Return the share of decoys after which a merge makes no value `SURER` than it is by itself."""
+        if not self._judged or not self._refused:
+            return 0.0
+        share, wanted = self._refused / self._judged, 0.0
+        for model in self._models:
+            column = model.column if isinstance(model, SensitiveModel) else -1
+            sure = min(max(model.certainty(), self._sure.get(column, 0.0)), 1.0)
+            proof = SURER * sure / max(1.0 - sure, 1e-9)  # how likely a merge may be to come from a refusal
+            if proof < 1.0:
+                wanted = max(wanted, share * (1.0 / proof - 1.0))
+        return wanted
+
+
+@compiled
+def nearest_box(prices: Prices, low: Ints, high: Ints, size: Ints, cost: Floats, block: int) -> tuple[int, float]:
+    """Return the block whose union with one of them adds least to the loss of all rows, and what that union costs."""
+    facts, values, weight, _ = prices
+    found, best, union = -1, np.inf, 0.0
+    for other in range(len(size)):
+        if other == block or size[other] == 0:
+            continue
+        total = 0.0
+        for q in range(len(weight)):
+            ends = min(low[block, q], low[other, q]), max(high[block, q], high[other, q])
+            total += weight[q] * price(facts, values, q, ends[0], ends[1])
+        added = total * (size[block] + size[other]) - cost[block] * size[block] - cost[other] * size[other]
+        if added < best:
+            found, best, union = other, added, total
+    return found, union
+
+
+def _light(rows: Batch, index: Ints) -> Batch:
+    """Return what models look at of some rows, without what is published unchanged."""
+    return Batch(
+        qi=rows.qi[index],
+        sensitive=rows.sensitive[index],
+        guard=rows.guard[index],
+        psf=rows.psf[index],
+        subject=rows.subject[index],
+        arrived=rows.arrived[index],
+        ref=rows.ref[index],
+        serial=rows.serial[index],
+        values=np.empty((len(index), 0), dtype=object),
+    )

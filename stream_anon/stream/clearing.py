@@ -1,0 +1,54 @@
+"""Clear a pool: divide all its rows into blocks at once, by their quasi-identifiers and people alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stream_anon.core.hierarchy import Hierarchy, Ints
+from stream_anon.core.kernels import Prices
+from stream_anon.stream.kernels.exchange import improve
+from stream_anon.stream.kernels.walk import walk
+from stream_anon.stream.lattice import Lattice
+
+AGAIN = 64
+"""Clearings after which the vectors of the lattice are ordered anew, by the rows of the next one."""
+
+PASSES = 1
+"""Rounds of exchange between the blocks: the first brings two thirds of what many bring."""
+
+_NOBODY = np.empty(0, dtype=np.int64)
+
+
+class Clearing:
+    """The division of rows into blocks.
+
+    1. Walk the lattice of generalizations from cheap to costly; whenever enough of the remaining people share all cells
+       of one, they are a block.
+    2. Rows that are left join the block where they add least.
+    3. Rows move to, or change places with rows of, blocks where they cost less.
+    """
+
+    def __init__(self, prices: Prices, hierarchies: Sequence[Hierarchy]) -> None:
+        self._prices = prices
+        self._lattice = Lattice(hierarchies, prices.weight)
+        self._count = 0
+
+    def divide(self, qi: Ints, subject: Ints, rows: Ints, people: int) -> list[Ints]:
+        """Return blocks of `people` different people or more that hold all rows; one block if there are fewer."""
+        if not len(rows):
+            return []
+        found, person = np.unique(subject[rows], return_inverse=True)
+        if len(found) < 2 * people:
+            return [rows]
+        points = np.ascontiguousarray(qi[rows])
+        if self._count % AGAIN == 0:
+            self._lattice.order(points)
+        self._count += 1
+        who = _NOBODY if len(found) == len(rows) else person.astype(np.int64)
+        block, taken = np.full(len(rows), -1, dtype=np.int64), np.zeros(len(self._lattice.vectors), dtype=np.int64)
+        blocks = walk(self._lattice.lay_out(points), self._lattice.vectors, people, who, block, taken)
+        improve(self._prices, points, block, blocks, people, who, PASSES)
+        order = np.argsort(block, kind="stable")
+        return np.split(rows[order], np.flatnonzero(np.diff(block[order])) + 1)
