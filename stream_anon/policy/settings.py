@@ -40,7 +40,7 @@ class CailSettings(Settings):
 
     name: Literal["cail"]
     clusters: Literal["auto", "transient", "standing"] = "auto"
-    patience: Annotated[Number, Field(gt=0, lt=1)] = 0.4
+    patience: Annotated[Number, Field(gt=0, lt=1)] = 0.12
     threshold: Annotated[Number, Field(ge=0)] | None = None
     opportunity: Annotated[Number, Field(ge=0)] = 0.7
     max_clusters: int = Field(default=1000, ge=1, le=1_000_000)

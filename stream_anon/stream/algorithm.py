@@ -40,6 +40,10 @@ class Algorithm(Protocol):
         """
         ...
 
+    def window(self, since: int) -> float:
+        """Return the share of the delay bound that a row with `since` later arrivals may use: 1 for all of it."""
+        return 1.0
+
     @property
     def open_clusters(self) -> int:
         """The number of clusters that rows wait in; none unless the algorithm keeps some."""

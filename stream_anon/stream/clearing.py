@@ -15,7 +15,7 @@ from stream_anon.stream.lattice import Lattice
 AGAIN = 64
 """Clearings after which the vectors of the lattice are ordered anew, by the rows of the next one."""
 
-PASSES = 1
+PASSES = 2
 """Rounds of exchange between the blocks: the first brings two thirds of what many bring."""
 
 _NOBODY = np.empty(0, dtype=np.int64)
@@ -47,8 +47,9 @@ class Clearing:
             self._lattice.order(points)
         self._count += 1
         who = _NOBODY if len(found) == len(rows) else person.astype(np.int64)
-        block, taken = np.full(len(rows), -1, dtype=np.int64), np.zeros(len(self._lattice.vectors), dtype=np.int64)
-        blocks = walk(self._lattice.lay_out(points), self._lattice.vectors, people, who, block, taken)
+        block, lattice = np.full(len(rows), -1, dtype=np.int64), self._lattice
+        keys = lattice.lay_out(points)
+        blocks = walk(self._prices, points, keys, lattice.vectors, lattice.costs, people, who, block)
         improve(self._prices, points, block, blocks, people, who, PASSES)
         order = np.argsort(block, kind="stable")
         return np.split(rows[order], np.flatnonzero(np.diff(block[order])) + 1)

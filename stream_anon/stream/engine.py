@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -40,6 +42,7 @@ class Engine:
         self._added: list[Group] = []  # rows added to groups that had left, and their slots
         self._joined: list[Ints] = []
         self._reusable = reusable
+        self._patient = UNNUMBERED  # the row that was seen to early, in vain: it waits for its deadline
 
     def __len__(self) -> int:
         return len(self._buffer)
@@ -74,7 +77,9 @@ class Engine:
         be a group of their own, they leave at once, and a row without a group joins one that leaves with them.
         """
         while (deadline := self.next_deadline()) is not None and deadline <= now:
-            self._complete(self._buffer.oldest(), Reason.DEADLINE)
+            slot = self._buffer.oldest()
+            late = now >= float(self._buffer.columns.arrived[slot]) + (self._time or 0.0)
+            self._complete(slot, Reason.DEADLINE, late)
         if not closing:
             return self._release_chosen()
         if not self._enough_left():
@@ -115,11 +120,16 @@ class Engine:
         slot = self._buffer.oldest()
         if slot < 0 or self._time is None:
             return None
-        return float(self._buffer.columns.arrived[slot]) + self._time
+        return float(self._buffer.columns.arrived[slot]) + self._time * self._window(slot, self._since(slot))
 
     def _since(self, slot: int) -> int:
         """Return how many rows arrived after this one."""
         return self._buffer.latest - int(self._buffer.columns.serial[slot])
+
+    def _window(self, slot: int, since: int) -> float:
+        """Return the share of the bound after which the algorithm first tries this row; all of it once that failed."""
+        patient = int(self._buffer.columns.serial[slot]) == self._patient
+        return 1.0 if patient else self._algorithm.window(since)
 
     def waiting(self) -> Batch:
         """Return a copy of the rows that wait, oldest first."""
@@ -172,16 +182,24 @@ class Engine:
             return self._buffer.limit
         oldest, serial = self._buffer.oldest(), self._buffer.columns.serial
         first = oldest if oldest >= 0 else slot
-        return max(1, int(serial[first] - serial[slot]) + self._records + 1)
+        return max(1, int(serial[first] - serial[slot]) + self._patience(first, self._records) + 1)
+
+    def _patience(self, slot: int, records: int) -> int:
+        """Return after how many later arrivals a row is tried; not more than the bound."""
+        early = math.ceil(records * self._window(slot, 0))
+        return math.ceil(records * self._window(slot, early))
 
     def _expire_by_count(self) -> None:
         if self._records is None:
             return
-        while (slot := self._buffer.oldest()) >= 0 and self._since(slot) >= self._records:
-            self._complete(slot, Reason.DEADLINE)
+        while (slot := self._buffer.oldest()) >= 0:
+            since = self._since(slot)
+            if since < self._patience(slot, self._records):
+                return
+            self._complete(slot, Reason.DEADLINE, since >= self._records)
 
-    def _complete(self, slot: int, reason: Reason) -> None:
-        """Find groups so that a row can leave; if it is in none, give it up or hold it back."""
+    def _complete(self, slot: int, reason: Reason, last: bool = True) -> None:
+        """Find groups so that a row can leave; if it is in none, give it up or hold it back, but not before it is due."""
         found = self._algorithm.complete(slot)
         if isinstance(found, Group):
             self._added.append(found)
@@ -191,7 +209,9 @@ class Engine:
         self._choose(found, reason)
         if any((group == slot).any() for group in found):
             return
-        if self._hold and reason is not Reason.FLUSH:
+        if not last:
+            self._patient = int(self._buffer.columns.serial[slot])
+        elif self._hold and reason is not Reason.FLUSH:
             self._buffer.held[slot] = True
         else:
             self._given_up.append(np.array([slot], dtype=np.int64))

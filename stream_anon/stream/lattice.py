@@ -9,10 +9,10 @@ import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Hierarchy, Ints, Kind, Tree
 
-STEPS = 10
+STEPS = 14
 """Widths of a number that are tried, from one position to its whole range, each larger by the same factor."""
 
-MOST = 6_000
+MOST = 8_000
 """Vectors in a lattice: of more, those on random cheap paths from the finest to the coarsest are taken."""
 
 GENTLE = 0.6
@@ -29,7 +29,7 @@ class Level:
         """Return the cell of each position; what is missing or unknown is a cell of its own."""
         if self._table is not None:
             return np.asarray(self._table[at])
-        cells: Ints = at // self._unit
+        cells = np.asarray(at // self._unit)
         return np.where(at >= self._top, -1 - at, cells) if self._top else cells
 
     def keys(self, at: Ints) -> Ints:
@@ -40,8 +40,7 @@ class Level:
 class Lattice:
     """All levels of all columns, one after the other, and the vectors that pick one level of each.
 
-    Vectors are ordered by what they cost on average on a sample of rows. Those that took rows lately are *proven*; a
-    clearing walks them and a few of the others, in turn, so that its cost does not grow with the lattice.
+    Vectors are ordered by what they cost on average on a sample of rows.
     """
 
     def __init__(self, hierarchies: Sequence[Hierarchy], weights: Floats) -> None:
@@ -52,8 +51,7 @@ class Lattice:
         self.first = np.concatenate([[0], np.cumsum(depths)]).astype(np.int64)
         self.vectors: Ints = np.empty((0, len(depths)), dtype=np.int64)
         self._rng = rng
-        self._taken: Floats = np.zeros(0)
-        self._turn = 0
+        self.costs: Floats = np.zeros(0)
 
     def lay_out(self, qi: Ints) -> Ints:
         """Return the key of every row at every level, as (levels, rows)."""
@@ -68,25 +66,12 @@ class Lattice:
         """Order the vectors by what they cost on these rows; build them the first time."""
         losses = [self._losses(q, qi[:, q]) for q in range(len(self._levels))]
         if not len(self.vectors):
-            chosen = _vectors(losses, MOST, self._rng)
-            self.vectors, self._taken = chosen + self.first[:-1], np.zeros(len(chosen))
-        total = sum(loss[self.vectors[:, q] - self.first[q]] for q, loss in enumerate(losses))
+            self.vectors = _vectors(losses, MOST, self._rng) + self.first[:-1]
+        total = np.zeros(len(self.vectors))
+        for q, loss in enumerate(losses):
+            total += loss[self.vectors[:, q] - self.first[q]]
         place = np.argsort(total, kind="stable")
-        self.vectors, self._taken = np.ascontiguousarray(self.vectors[place]), self._taken[place]
-
-    def pick(self, proven: int, others: int) -> Ints:
-        """Return the places of the proven vectors and of some others in turn, in the order of the walk."""
-        if proven + others >= len(self.vectors):
-            return np.arange(len(self.vectors))
-        best = np.argsort(-self._taken, kind="stable")[:proven]
-        turn = (self._turn + np.arange(others)) * 2654435761 % len(self.vectors)
-        self._turn += others
-        return np.unique(np.concatenate([best, turn, [len(self.vectors) - 1]]))
-
-    def learn(self, places: Ints, taken: Ints, memory: float) -> None:
-        """Note how many rows each of the walked vectors took; the past counts `memory` of what it did."""
-        self._taken *= memory
-        self._taken[places] += taken
+        self.vectors, self.costs = np.ascontiguousarray(self.vectors[place]), total[place]
 
     def _losses(self, q: int, at: Ints) -> Floats:
         """Return what a row loses on average in column q at each of its levels, everything last."""

@@ -183,11 +183,12 @@ def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, per
         boxes.member[to, boxes.size[to]] = row
         boxes.size[to] += 1
         fit(prices, qi, boxes, to)
-    for _ in range(passes):
+    changed = np.zeros(blocks, dtype=np.int64)  # the pass in which a block was last changed
+    for turn in range(passes):
         moved = 0
         for row in range(n):
             own = block[row]
-            if boxes.price[own] <= 0.0:
+            if boxes.price[own] <= 0.0 or changed[own] < turn:
                 continue
             size = boxes.size[own]
             alone = without(prices, qi, boxes, own, row, low, high)
@@ -242,6 +243,7 @@ def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, per
                 block[row] = to
             fit(prices, qi, boxes, own)
             fit(prices, qi, boxes, to)
+            changed[own] = changed[to] = turn + 1
             moved += 1
         if moved == 0:
             break

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.core.hierarchy import Ints
-from stream_anon.core.kernels import COMPILED, compiled, inner
+from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.kernels import COMPILED, Prices, compiled, inner, price
 
 BUCKETS = 4096
 SCATTER = 0x9E3779B97F4A7C15 - (1 << 64)
@@ -73,24 +73,44 @@ def people_of(person: Ints, rows: Ints, count: int, seen: Ints) -> int:
     return people
 
 
+@inner
+def box_price(prices: Prices, qi: Ints, rows: Ints, count: int) -> float:
+    """Return the price of the box of the first rows."""
+    facts, values, weight, _ = prices
+    total = 0.0
+    for q in range(len(weight)):
+        low = high = qi[rows[0], q]
+        for i in range(1, count):
+            low, high = min(low, qi[rows[i], q]), max(high, qi[rows[i], q])
+        total += weight[q] * price(facts, values, q, low, high)
+    return total
+
+
 @compiled
-def walk(keys: Ints, vectors: Ints, wanted: int, person: Ints, block: Ints, taken: Ints) -> int:
+def walk(
+    prices: Prices, qi: Ints, keys: Ints, vectors: Ints, costs: Floats, wanted: int, person: Ints, block: Ints
+) -> int:
     """Take out, vector after vector, every class of remaining rows with `wanted` people; return how many there are.
 
-    `keys` are used up. `block` says for every row which class took it, -1 for none; `taken` how many rows each vector
-    took.
+    A class whose box costs more than its vector does on average waits until vectors of its own price have their turn.
+    `keys` are used up. `block` says for every row which class took it, -1 for none.
     """
-    n = keys.shape[1]
+    n, last = keys.shape[1], len(vectors)
     rows, gone = np.arange(n), np.full(n, -1, dtype=np.int64)
     total, found, same = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     table, seen = np.zeros(BUCKETS, dtype=np.int64), np.zeros(len(person) + 2, dtype=np.int64)
-    count, left, blocks = n, n, 0
-    for v in range(len(vectors)):
-        if left < wanted:
-            break
-        sums(keys, vectors[v], count, total)
+    later, after = np.full(last + 1, -1, dtype=np.int64), np.full(last, -1, dtype=np.int64)  # vectors to walk again
+    count, left, blocks, v = n, n, 0, 0
+    while v < last and left >= wanted:
+        vector, limit = v, costs[v] if v < last - 1 else np.inf
+        if later[v] >= 0:
+            vector = later[v]
+            later[v] = after[vector]
+        else:
+            v += 1
+        sums(keys, vectors[vector], count, total)
         near = crowded(total, gone, count, wanted, table, found)
-        before = left
+        before, dearer = left, np.inf
         for a in range(near):
             if found[a] < 0:
                 continue
@@ -106,11 +126,17 @@ def walk(keys: Ints, vectors: Ints, wanted: int, person: Ints, block: Ints, take
                 same[i] = rows[same[i]]
             if people_of(person, same, alike, seen) < wanted:
                 continue
+            cost = box_price(prices, qi, same, alike)
+            if cost > limit:
+                dearer = min(dearer, cost)
+                continue
             for i in range(alike):
                 block[same[i]] = blocks
             blocks += 1
             left -= alike
-        taken[v] = before - left
+        if dearer < np.inf:
+            place = min(np.searchsorted(costs, dearer), last - 1)  # further on, for it costs more than here
+            after[vector], later[place] = later[place], vector
         if before == left:
             continue
         for i in range(count):
