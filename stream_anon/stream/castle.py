@@ -64,7 +64,9 @@ class Castle(Algorithm):
             if added is not None:
                 return added
             if len(clusters) == 1:
-                return []
+                if not finder.holds(members):
+                    return []
+                break
             clusters.merge(*self._nearest(clusters.of(slot)))
             members = clusters.members(clusters.of(slot))
             good = finder.holds(members)

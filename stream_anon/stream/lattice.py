@@ -133,17 +133,17 @@ def _vectors(losses: Sequence[Floats], most: int, rng: np.random.Generator) -> I
     """Return all level vectors; of more than `most`, those on random cheap paths to the top."""
     if np.prod([float(len(loss)) for loss in losses]) <= most:
         return np.array(list(product(*[range(len(loss)) for loss in losses])), dtype=np.int64)
-    steps = [np.append(np.maximum(np.diff(loss), 1e-9), np.inf) for loss in losses]
-    tops = [len(loss) - 1 for loss in losses]
-    seen: dict[tuple[int, ...], None] = {}
-    barren = 0
-    while len(seen) < most and barren < most:
-        before, at = len(seen), [0] * len(losses)
-        seen[tuple(at)] = None
-        price = rng.exponential(size=len(losses))
-        while at != tops:
-            cost = [step[a] * p * rng.exponential() for step, a, p in zip(steps, at, price, strict=True)]
-            at[int(np.argmin(cost))] += 1
-            seen[tuple(at)] = None
-        barren = 0 if len(seen) > before else barren + 1
-    return np.array(list(seen), dtype=np.int64)
+    tops = np.array([len(loss) - 1 for loss in losses])
+    steps = np.full((len(losses), int(tops.max()) + 1), np.inf)
+    for q, loss in enumerate(losses):
+        steps[q, : len(loss) - 1] = np.maximum(np.diff(loss), 1e-9)
+    chains = 2 * most // int(tops.sum()) + 1
+    at, column = np.zeros((chains, len(losses)), dtype=np.int64), np.arange(len(losses))
+    price, found = rng.exponential(size=at.shape), [at.copy()]
+    for _ in range(int(tops.sum())):
+        cost = steps[column, at] * price * rng.exponential(size=at.shape)
+        at[np.arange(chains), np.argmin(cost, axis=1)] += 1
+        found.append(at.copy())
+    vectors = np.unique(np.concatenate(found), axis=0)
+    kept = rng.permutation(len(vectors))[:most]
+    return np.unique(np.concatenate([vectors[kept], tops[None]]), axis=0)

@@ -89,7 +89,8 @@ class StandingClusters(Algorithm):
         while int(clusters.born[clusters.of(slot)]) not in gone:
             rest = [c for c in range(len(clusters)) if int(clusters.born[c]) not in gone]
             if len(rest) < 2:
-                break
+                members = clusters.members(clusters.of(slot))
+                return [*groups, self._leaving(members)] if self._finder.holds(members) else groups
             pairs = list(combinations(rest, 2))
             first, second = np.array(pairs).T
             low = np.minimum(clusters.low[first], clusters.low[second])

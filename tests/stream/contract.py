@@ -60,11 +60,10 @@ class Run:
         algorithm: str,
         stream: StreamSettings,
         settings: Row | None = None,
-        compiled: bool | None = None,
     ) -> Run:
         """A new engine that has seen nothing."""
         schema = schema_of(policy, algorithm, stream, settings)
-        return cls(policy, build(schema, compiled), schema)
+        return cls(policy, build(schema), schema)
 
     @property
     def stream(self) -> StreamSettings:

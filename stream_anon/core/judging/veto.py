@@ -9,6 +9,7 @@ proof. Where that would take too many, blocks are made larger from the start.
 from __future__ import annotations
 
 import hashlib
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -115,8 +116,8 @@ class Veto:
             part = parts[block]
             if part is None:
                 continue
-            if alive == 1:
-                return [], part
+            if alive == 1:  # one that was picked as a decoy may leave all the same: there is nothing to merge it with
+                return ([part], None) if judge.holds(part) else ([], part)
             other, union = nearest_box(prices, low, high, size, cost, block)
             joined = parts[other]
             assert joined is not None  # noqa: S101 - a block without rows is never the nearest
@@ -126,8 +127,7 @@ class Veto:
             size[block], cost[other] = 0, union
             parts[other], parts[block] = np.concatenate([joined, part]), None
             alive -= 1
-            held = judge.holds(parts[other])
-            if not held:
+            if not judge.holds(np.concatenate([joined, part])):
                 waiting.append(other)
             elif refused[other]:
                 waiting = [place for place in waiting if place != other]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import COMPILED, Prices, compiled, inner, price
 
+Counts = npt.NDArray[np.int32]
 BUCKETS = 4096
 SCATTER = 0x9E3779B97F4A7C15 - (1 << 64)
 
@@ -27,24 +29,28 @@ def _sums_numpy(keys: Ints, vector: Ints, count: int, total: Ints) -> None:
 
 
 @inner
-def _crowded_loop(total: Ints, gone: Ints, count: int, wanted: int, table: Ints, found: Ints) -> int:
-    table[:] = 0
+def _crowded_loop(total: Ints, gone: Ints, count: int, wanted: int, table: Counts, found: Ints) -> int:
+    mask = 255
+    while mask < count:
+        mask = 2 * mask + 1
+    mask = min(mask, len(table) - 1)
+    for bucket in range(mask + 1):
+        table[bucket] = 0
     crowded = False
     for i in range(count):
-        if gone[i] < 0:
-            bucket = ((total[i] * SCATTER) >> 40) & (BUCKETS - 1)
-            table[bucket] += 1
-            crowded |= table[bucket] == wanted
+        bucket = ((total[i] * SCATTER) >> 40) & mask
+        table[bucket] += gone[i] < 0
+        crowded |= table[bucket] == wanted
     rows = 0
     if crowded:
         for i in range(count):
-            if gone[i] < 0 and table[((total[i] * SCATTER) >> 40) & (BUCKETS - 1)] >= wanted:
+            if gone[i] < 0 and table[((total[i] * SCATTER) >> 40) & mask] >= wanted:
                 found[rows] = i
                 rows += 1
     return rows
 
 
-def _crowded_numpy(total: Ints, gone: Ints, count: int, wanted: int, table: Ints, found: Ints) -> int:
+def _crowded_numpy(total: Ints, gone: Ints, count: int, wanted: int, table: Counts, found: Ints) -> int:
     here = np.flatnonzero(gone[:count] < 0)
     bucket = ((total[here] * np.int64(SCATTER)) >> 40) & (BUCKETS - 1)
     rows = here[np.bincount(bucket, minlength=BUCKETS)[bucket] >= wanted]
@@ -98,7 +104,7 @@ def walk(
     n, last = keys.shape[1], len(vectors)
     rows, gone = np.arange(n), np.full(n, -1, dtype=np.int64)
     total, found, same = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    table, seen = np.zeros(BUCKETS, dtype=np.int64), np.zeros(len(person) + 2, dtype=np.int64)
+    table, seen = np.zeros(BUCKETS, dtype=np.int32), np.zeros(len(person) + 2, dtype=np.int64)
     later, after = np.full(last + 1, -1, dtype=np.int64), np.full(last, -1, dtype=np.int64)  # vectors to walk again
     count, left, blocks, v = n, n, 0, 0
     while v < last and left >= wanted:
