@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, PrivateAttr, SecretStr
 
+from stream_anon.core.hierarchy import HIERARCHIES
 from stream_anon.core.privacy import MODELS, PrivacySettings
 from stream_anon.grammar.fields import Part, Settings
 from stream_anon.policy.attributes import Attribute, QuasiIdentifier, Sensitive
@@ -58,4 +59,5 @@ class Policy(Settings):
         return (*self.sensitive, *(name for name, a in self.attributes.items() if a.role == "insensitive"))
 
 
-MODELS.on_change(lambda: Policy.model_rebuild(force=True))
+for registry in (HIERARCHIES, MODELS):
+    registry.on_change(lambda: Policy.model_rebuild(force=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from distributions import install, run
+from distributions import PIPE, commands, install, run
 
 from stream_anon.auditor.models import MODELS as JUDGED
 from stream_anon.core.privacy import MODELS
@@ -61,19 +61,6 @@ privacy:
   - {model: k_anonymity, k: 3}
   - {model: rare_values, attribute: ill, most: MOST}
 """
-PROGRAM = """
-import io, json, sys
-from contextlib import redirect_stderr, redirect_stdout
-from stream_anon.cli import run
-told = {}
-for name, *arguments in json.loads(sys.argv[1]):
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = run([name, *arguments])
-    told[name] = [code, out.getvalue(), err.getvalue()]
-print(json.dumps(told))
-"""
-
 CHECK = '''
 from dataclasses import dataclass
 
@@ -99,13 +86,6 @@ class RareValues(ValueModel):
     def failing(self, counts):
         return counts.share > self.most + 1e-9
 '''
-PIPE = "import sys; from stream_anon.cli import run; sys.exit(run(['pipe', '-p', 'policy.yaml']))"
-
-
-def commands(folder: Path, *lines: list[str]) -> dict[str, tuple[int, str, str]]:
-    done = run(folder, PROGRAM, json.dumps(lines))
-    assert done.returncode == 0, done.stderr
-    return {name: tuple(told) for name, told in json.loads(done.stdout).items()}  # type: ignore[misc]
 
 
 def policies(folder: Path) -> None:

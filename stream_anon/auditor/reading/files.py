@@ -26,7 +26,6 @@ from stream_anon.auditor.reading.chunks import (
 from stream_anon.auditor.reading.csv_rows import CsvTable
 from stream_anon.auditor.reading.lines import LineReader, key_of
 from stream_anon.auditor.reading.structures import is_compound
-from stream_anon.auditor.scales.base import IntervalScale, SetScale
 from stream_anon.errors import StreamAnonError
 
 KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet"}
@@ -156,7 +155,7 @@ def _labels(values: list[Any], scale: Any, kind: str) -> list[Any]:
     """Return labels as JSON would hold them: CSV files hold intervals and sets as JSON text."""
     if kind == "parquet":
         return [hashable(value) for value in values]
-    if not isinstance(scale, IntervalScale | SetScale):
+    if scale is None or scale.label_type is str:
         return values
     known: dict[str, Any] = {}
     for value in set(values):
