@@ -1,4 +1,4 @@
-"""The real broker of a test run: KAFKA_BOOTSTRAP, else Docker, else one brought by pip; started once for all processes."""
+"""The real broker of a test run: KAFKA_BOOTSTRAP, else Docker, else one brought by pip; one for all processes."""
 
 from __future__ import annotations
 
