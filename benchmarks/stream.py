@@ -38,15 +38,15 @@ from stream_anon.core.privacy.l_diversity import LDiversitySettings
 from stream_anon.core.schema import Schema
 from stream_anon.policy import load
 from stream_anon.policy.settings import (
-    AlgorithmSettings,
     CailSettings,
     CastleSettings,
     FadsSettings,
     MaxDelay,
+    StreamAlgorithmSettings,
 )
 from stream_anon.stream import Outcome, build
 
-ALGORITHMS: dict[str, AlgorithmSettings] = {
+ALGORITHMS: dict[str, StreamAlgorithmSettings] = {
     "cail": CailSettings(name="cail"),
     "castle": CastleSettings(name="castle"),
     "fads": FadsSettings(name="fads"),

@@ -106,7 +106,8 @@ def _classes_of(module: ModuleType) -> Iterator[type[BaseModel]]:
     """Yield the settings that a module defines."""
     for kind in vars(module).values():
         if isinstance(kind, type) and issubclass(kind, Settings) and kind.__module__ == module.__name__:
-            yield kind
+            if not kind.__subclasses__():  # what others are based on is chosen by nobody
+                yield kind
 
 
 def _kinds_of(registry: Registry[Any]) -> Iterator[type[BaseModel]]:

@@ -50,6 +50,10 @@ class Registry(Generic[S]):
             for kind in vars(found).values():
                 if isinstance(kind, type) and issubclass(kind, self._base) and kind.__module__ == found.__name__:
                     self.add(kind, f"{package}.{module}")
+        self.load_installed()
+
+    def load_installed(self) -> None:
+        """Add the kinds that other distributions have installed."""
         for place, kind in installed(self._group):
             self.add(kind, place)
 

@@ -163,6 +163,7 @@ def _stream(policy: Policy) -> Iterator[Problem]:
 
 def _algorithm(policy: Policy) -> Iterator[Problem]:
     settings = policy.algorithm
+    yield from at(("algorithm",), settings.rules())
     if isinstance(settings, CailSettings) and settings.clusters != "standing":
         for key, only in (("completion", "merge"), ("loss", "descendants"), ("loss", "leaves"), ("loss", "subtree")):
             if getattr(settings, key) == only:

@@ -35,7 +35,8 @@ def build(schema: Schema, compiled: bool | None = None) -> Engine:
     finder = GroupFinder(schema, buffer, kernels_of(schema, compiled))
     reuse = getattr(schema.policy.algorithm, "reuse", False)
     reusable = ReusableGroups(REMEMBERED) if reuse else None
-    return Engine(schema, buffer, _algorithm(schema, finder, reusable), reusable)
+    algorithm = schema.policy.algorithm.build(schema, buffer) or _algorithm(schema, finder, reusable)
+    return Engine(schema, buffer, algorithm, reusable)
 
 
 def _algorithm(schema: Schema, finder: GroupFinder, reusable: ReusableGroups | None) -> Algorithm:
@@ -48,3 +49,5 @@ def _algorithm(schema: Schema, finder: GroupFinder, reusable: ReusableGroups | N
             return StandingClusters(finder, settings)
         case CailSettings() as settings:
             return Cail(finder, settings)
+        case other:
+            raise Unsupported(f'the stream algorithm "{other.name}" has settings and does not build itself')

@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 
 from stream_anon.core.schema import Schema
 from stream_anon.policy import load
-from stream_anon.policy.settings import AlgorithmSettings, MaxDelay, StreamSettings
+from stream_anon.policy.settings import STREAM_ALGORITHMS, MaxDelay, StreamSettings
 
 ALGORITHMS: dict[str, Any] = {
-    get_args(settings.model_fields["name"].annotation)[0]: settings
-    for settings in get_args(get_args(AlgorithmSettings)[0])
+    get_args(settings.model_fields["name"].annotation)[0]: settings for settings in STREAM_ALGORITHMS
 }
 """Every algorithm a policy can name: a new one is checked without being listed here."""
 
