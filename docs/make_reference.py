@@ -105,9 +105,9 @@ def policy() -> Iterator[str]:
 def _classes_of(module: ModuleType) -> Iterator[type[BaseModel]]:
     """Yield the settings that a module defines."""
     for kind in vars(module).values():
-        if isinstance(kind, type) and issubclass(kind, Settings) and kind.__module__ == module.__name__:
-            if not kind.__subclasses__():  # what others are based on is chosen by nobody
-                yield kind
+        own = isinstance(kind, type) and issubclass(kind, Settings) and kind.__module__ == module.__name__
+        if own and not kind.__subclasses__():  # what others are based on is chosen by nobody
+            yield kind
 
 
 def _kinds_of(registry: Registry[Any]) -> Iterator[type[BaseModel]]:

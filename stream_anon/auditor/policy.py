@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stream_anon.auditor.models import MODELS, Model
+from stream_anon.auditor.models import Model, known_models
 from stream_anon.auditor.reading.source import read_source, refusal
-from stream_anon.auditor.scales import SCALES, Absent, Scale, UnknownScale
+from stream_anon.auditor.scales import Absent, Scale, UnknownScale, known_scales
 from stream_anon.auditor.values import MISSING_VALUES, Comparison, SensitiveColumn
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -94,7 +94,7 @@ def _rules(data: dict[str, Any], folder: Path) -> Rules:
     if unknown := set(roles.values()) - {"identifier", "quasi_identifier", "sensitive", "insensitive"}:
         raise ValueError(unknown)
     quasi = {name: _scale(attributes[name], folder) for name, role in roles.items() if role == "quasi_identifier"}
-    known = {spec["model"]: MODELS.get(spec["model"]) for spec in data["privacy"]}
+    known = {spec["model"]: known_models().get(spec["model"]) for spec in data["privacy"]}
     raised = {spec["attribute"] for spec in data["privacy"] if (kind := known[spec["model"]]) and kind.raises}
     sensitive = {
         name: _sensitive(name, attributes[name], folder, name in raised, _comparison(attributes[name], absent))
@@ -147,7 +147,7 @@ def _delay(data: dict[str, Any]) -> float | None:
 
 def _scale(spec: dict[str, Any], folder: Path) -> Scale:
     absent = Absent(spec.get("missing") == "leaf", spec.get("unknown") == "leaf")
-    return SCALES.get(spec["hierarchy"]["kind"], UnknownScale).of(spec, absent, folder)
+    return known_scales().get(spec["hierarchy"]["kind"], UnknownScale).of(spec, absent, folder)
 
 
 def _sensitive(name: str, spec: dict[str, Any], folder: Path, raised: bool, comparison: Comparison) -> SensitiveColumn:
@@ -160,7 +160,8 @@ def _sensitive(name: str, spec: dict[str, Any], folder: Path, raised: bool, comp
 def _unknown_kinds(attributes: dict[str, dict[str, Any]]) -> list[str]:
     """Return what is not judged because of hierarchies that the auditor does not know."""
     used = {name: (spec.get("hierarchy") or {}).get("kind") for name, spec in attributes.items()}
-    return [f"{name}: {_UNKNOWN_KIND}" for name, kind in used.items() if kind is not None and kind not in SCALES]
+    known = {None, *known_scales()}
+    return [f"{name}: {_UNKNOWN_KIND}" for name, kind in used.items() if kind not in known]
 
 
 def _comparison(spec: dict[str, Any], absent: list[str]) -> Comparison:

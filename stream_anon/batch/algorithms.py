@@ -5,6 +5,7 @@ A distribution declares the class of an algorithm as an entry point of the group
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from stream_anon.batch.guarding import Guarding
@@ -35,22 +36,52 @@ class Factory(Protocol):
         ...
 
 
-ALGORITHMS: dict[str, Factory] = {}
-"""Name to class, in the order in which they are told."""
+class Algorithms(Mapping[str, Factory]):
+    """Name to class, in the order in which they are told.
+
+    Those of other distributions are loaded when somebody asks, for they import this package.
+    """
+
+    def __init__(self) -> None:
+        self._own: dict[str, Factory] = {}
+        self._loaded = False
+
+    @property
+    def _known(self) -> dict[str, Factory]:
+        if not self._loaded:
+            self._loaded = True  # before the first of them can ask
+            try:
+                for place, algorithm in installed(GROUP):
+                    self.add(algorithm, place)
+            except BaseException:
+                self._loaded = False  # whoever asks again gets the same answer
+                raise
+        return self._own
+
+    def __getitem__(self, name: str) -> Factory:
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, algorithm: Any, place: str = "this program") -> str:
+        """Add an algorithm and return its name; raise PluginError for what is none, or has a name that is taken."""
+        settings = getattr(algorithm, "settings", None)
+        name = word_of(settings, "name") if isinstance(settings, type) and issubclass(settings, Settings) else None
+        if name is None or not isinstance(getattr(algorithm, "support", None), Support) or not callable(algorithm):
+            raise PluginError(f"{place}: not a class with settings that have a name, and with support")
+        if self._own.setdefault(name, algorithm) is not algorithm:
+            raise PluginError(f'{place}: a batch algorithm is called "{name}" already')
+        return name
+
+    def remove(self, name: str) -> None:
+        """Take back an algorithm that a program added."""
+        del self._own[name]
 
 
-def add(algorithm: Any, place: str = "this program") -> str:
-    """Add an algorithm and return its name; raise PluginError for what is none, or has a name that is taken."""
-    settings = getattr(algorithm, "settings", None)
-    name = word_of(settings, "name") if isinstance(settings, type) and issubclass(settings, Settings) else None
-    if name is None or not isinstance(getattr(algorithm, "support", None), Support) or not callable(algorithm):
-        raise PluginError(f"{place}: not a class with settings that have a name, and with support")
-    if ALGORITHMS.setdefault(name, algorithm) is not algorithm:
-        raise PluginError(f'{place}: a batch algorithm is called "{name}" already')
-    return name
-
-
+ALGORITHMS = Algorithms()
 for _algorithm in (Mondrian, Sweep, KMember, LClustering, LIncognito, LCClustering, Guarding):
-    add(_algorithm, __name__)
-for _place, _found in installed(GROUP):
-    add(_found, _place)
+    ALGORITHMS.add(_algorithm, __name__)

@@ -98,7 +98,6 @@ STREAM_ALGORITHMS: Registry[StreamAlgorithmSettings] = Registry(
 
 for _kind in (CailSettings, FadsSettings, CastleSettings):
     STREAM_ALGORITHMS.add(_kind)
-STREAM_ALGORITHMS.load_installed()
 
 AlgorithmSettings = Annotated[StreamAlgorithmSettings, STREAM_ALGORITHMS]
 

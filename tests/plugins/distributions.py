@@ -12,12 +12,12 @@ PROGRAM = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
 from stream_anon.cli import run
-told = {}
+told = []
 for name, *arguments in json.loads(sys.argv[1]):
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = run([name, *arguments])
-    told[name] = [code, out.getvalue(), err.getvalue()]
+    told.append([code, out.getvalue(), err.getvalue()])
 print(json.dumps(told))
 """
 PIPE = "import sys; from stream_anon.cli import run; sys.exit(run(['pipe', '-p', 'policy.yaml']))"
@@ -45,8 +45,8 @@ def run(folder: Path, program: str, *arguments: str, text: str = "") -> subproce
     )
 
 
-def commands(folder: Path, *lines: list[str]) -> dict[str, tuple[int, str, str]]:
-    """Run commands of the program in one such process; per command its exit code, stdout and stderr."""
+def commands(folder: Path, *lines: list[str]) -> list[tuple[int, str, str]]:
+    """Run commands of the program in one such process; for each its exit code, stdout and stderr."""
     done = run(folder, PROGRAM, json.dumps(lines))
     assert done.returncode == 0, done.stderr
-    return {name: tuple(told) for name, told in json.loads(done.stdout).items()}  # type: ignore[misc]
+    return [tuple(told) for told in json.loads(done.stdout)]  # type: ignore[misc]
