@@ -6,7 +6,7 @@ A policy that is given is measured as it is: its privacy models, bound and algor
 
     python benchmarks/stream.py --data DIR --json > stream.jsonl
     python benchmarks/stream.py --algorithm cail fads --k 10 --delay 1000
-    python benchmarks/stream.py --algorithm cail --cail opportunity=0 patience=0.2
+    python benchmarks/stream.py --algorithm cail --cail patience=0.2 memory=50
     python benchmarks/stream.py --policy policy.yaml rows.csv
 """
 
@@ -38,15 +38,15 @@ from stream_anon.core.privacy.l_diversity import LDiversitySettings
 from stream_anon.core.schema import Schema
 from stream_anon.policy import load
 from stream_anon.policy.settings import (
-    AlgorithmSettings,
     CailSettings,
     CastleSettings,
     FadsSettings,
     MaxDelay,
+    StreamAlgorithmSettings,
 )
 from stream_anon.stream import Outcome, build
 
-ALGORITHMS: dict[str, AlgorithmSettings] = {
+ALGORITHMS: dict[str, StreamAlgorithmSettings] = {
     "cail": CailSettings(name="cail"),
     "castle": CastleSettings(name="castle"),
     "fads": FadsSettings(name="fads"),
@@ -59,8 +59,8 @@ BATCH = 1_000
 """Rows per call: what one poll of a busy topic returns."""
 
 PASSES, SECONDS = 3, 4.0
-"""The fastest of so many passes, and of as many more as fit into these seconds, counts: on a shared machine the others
-measure the neighbours."""
+"""The fastest of so many passes, and of as many more as fit into these seconds (or --seconds), counts: on a shared
+machine the others measure the neighbours."""
 
 HEADS = ("algorithm", "k", "l", "delay", "ncp", "delay_mean", "delay_p99", "delay_max", "suppressed")
 SPEED = ("rows_per_cpu_second", "peak_mb")
@@ -89,7 +89,7 @@ def main() -> None:
                         case |= {
                             "privacy": [model.model_dump(exclude_defaults=True) for model in schema.policy.privacy]
                         }
-                        case |= _measure(schema, rows)
+                        case |= _measure(schema, rows, arguments.seconds)
                         _print(case | {"seed": arguments.seed, "table": table.name}, arguments.json)
 
 
@@ -112,6 +112,7 @@ def _arguments() -> argparse.Namespace:
         "--cail", nargs="+", default=[], metavar="KEY=VALUE", help="other settings of cail, as in a policy"
     )
     parser.add_argument("--rows", type=int, default=ROWS, help="how many rows of the table")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of processor time at least for each case")
     arguments = parser.parse_args()
     usual = {"algorithm": ["cail", "castle", "fads"], "k": [5, 10, 50], "l": [1, 3], "delay": [500, 1000, 5000]}
     for name, values in usual.items():
@@ -182,11 +183,11 @@ def _outcomes(schema: Schema, rows: Batch, size: int) -> Iterator[tuple[int, Out
     yield len(rows) - 1, engine.flush()
 
 
-def _measure(schema: Schema, rows: Batch) -> dict[str, Any]:
+def _measure(schema: Schema, rows: Batch, seconds: float) -> dict[str, Any]:
     """One case, in a process of its own so that its memory is its own."""
     context = multiprocessing.get_context("fork")  # the child has the compiled kernels and the rows already
     answer = context.SimpleQueue()
-    child = context.Process(target=lambda: answer.put(_measure_here(schema, rows)))
+    child = context.Process(target=lambda: answer.put(_measure_here(schema, rows, seconds)))
     child.start()
     child.join()
     if child.exitcode:
@@ -195,9 +196,9 @@ def _measure(schema: Schema, rows: Batch) -> dict[str, Any]:
     return found
 
 
-def _measure_here(schema: Schema, rows: Batch) -> dict[str, Any]:
+def _measure_here(schema: Schema, rows: Batch, seconds: float) -> dict[str, Any]:
     passes: list[float] = []
-    while len(passes) < PASSES or sum(passes) < SECONDS:
+    while len(passes) < PASSES or sum(passes) < seconds:
         passes.append(_cpu_seconds(schema, rows))
     spent = min(passes)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)

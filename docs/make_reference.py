@@ -20,7 +20,7 @@ from pydantic_core import PydanticUndefined
 import stream_anon
 from stream_anon.cli import COMMANDS, app
 from stream_anon.core.decode import Reject
-from stream_anon.core.hierarchy import settings as hierarchies
+from stream_anon.core.hierarchy import HIERARCHIES
 from stream_anon.core.privacy import MODELS
 from stream_anon.grammar.fields import Settings
 from stream_anon.grammar.registry import Registry
@@ -51,7 +51,7 @@ OF_A_WORKER = {
 }
 PARTS = {
     "Attributes": attributes,
-    "Hierarchies": hierarchies,
+    "Hierarchies": HIERARCHIES,
     "Privacy models": MODELS,
     "Stream and Kafka": settings,
 }
@@ -105,7 +105,8 @@ def policy() -> Iterator[str]:
 def _classes_of(module: ModuleType) -> Iterator[type[BaseModel]]:
     """Yield the settings that a module defines."""
     for kind in vars(module).values():
-        if isinstance(kind, type) and issubclass(kind, Settings) and kind.__module__ == module.__name__:
+        own = isinstance(kind, type) and issubclass(kind, Settings) and kind.__module__ == module.__name__
+        if own and not kind.__subclasses__():  # what others are based on is chosen by nobody
             yield kind
 
 
@@ -130,7 +131,8 @@ def _model(model: type[BaseModel]) -> Iterator[str]:
     yield "|---|---|---|"
     for key, field in model.model_fields.items():
         default = "required" if field.is_required() else _default(field.get_default(call_default_factory=True))
-        yield f"| `{key}` | {_type(field.annotation)} | {default} |"
+        marked = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+        yield f"| `{key}` | {_type(marked)} | {default} |"
 
 
 def _title(model: type[BaseModel]) -> str:

@@ -1,12 +1,23 @@
-"""Find what other distributions add to this one, through the entry points they declare."""
+"""Find what extends the program: in the modules of a package, and in the entry points of other distributions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
 from typing import Any
 
 from stream_anon.errors import PluginError
+
+
+def defined(package: str, path: Iterable[str]) -> Iterator[tuple[str, type]]:
+    """Yield every class that a module of the package defines, with the name of the module, in the order of names."""
+    for name in sorted(info.name for info in iter_modules(path)):
+        module = import_module(f"{package}.{name}")
+        for kind in vars(module).values():
+            if isinstance(kind, type) and kind.__module__ == module.__name__:
+                yield module.__name__, kind
 
 
 def installed(group: str) -> Iterator[tuple[str, Any]]:

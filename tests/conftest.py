@@ -1,24 +1,40 @@
-"""The real broker of a test run: KAFKA_BOOTSTRAP, else Docker, else one brought by pip; started once per process."""
+"""The real broker of a test run: KAFKA_BOOTSTRAP, else Docker, else one brought by pip; one for all processes."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pickle
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
+
+SHARED = "STREAM_ANON_TEST_SHARED"
+"""The variable with the folder in which the processes of one run find what they share."""
+
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")  # a broker of some minutes is not worth optimizing
+
+
+def _starts_others(session: pytest.Session) -> bool:
+    return bool(getattr(session.config.option, "numprocesses", None)) and not hasattr(session.config, "workerinput")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Before several test processes start: compile the kernels once, instead of in each of them."""
-    several = getattr(session.config.option, "numprocesses", None) and not hasattr(session.config, "workerinput")
-    if several and find_spec("numba") is not None:
+    if not _starts_others(session):
+        return
+    os.environ[SHARED] = tempfile.mkdtemp(prefix="stream-anon-tests-")
+    if find_spec("numba") is not None:
         program = str(Path(__file__).with_name("compile_kernels.py"))
         running = [subprocess.Popen([sys.executable, program, kind]) for kind in ("stream", "batch")]
         codes = [process.wait() for process in running]
@@ -35,19 +51,47 @@ def _docker_answers() -> bool:
         return False
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """After the last of several test processes: end the broker that one of them started."""
+    if _starts_others(session) and SHARED in os.environ:
+        folder = Path(os.environ.pop(SHARED))
+        if (folder / "broker").exists():
+            broker, pid = pickle.loads((folder / "broker").read_bytes())
+            os.kill(pid, signal.SIGKILL)
+            shutil.rmtree(broker.folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
 def local_broker() -> Iterator[object]:
-    """A broker whose process belongs to the test run: it may be restarted."""
+    """A broker of the test run alone. Other tests use it at the same time: it must not be restarted."""
+    shared = os.environ.get(SHARED)
     try:
-        from stream_anon.kafka.local_broker.broker import LocalBroker
-
-        broker = LocalBroker(sasl=True).start()
+        broker = _shared_broker(Path(shared)) if shared else _started()
     except Exception as error:
         if os.environ.get("STREAM_ANON_REQUIRE_ALL"):
             raise
         pytest.skip(f"no local broker: {error}")
     yield broker
-    broker.remove()
+    if not shared:
+        broker.remove()
+
+
+def _started() -> Any:
+    from stream_anon.kafka.local_broker.broker import LocalBroker
+
+    return LocalBroker(sasl=True).start()
+
+
+def _shared_broker(folder: Path) -> Any:
+    """Start the broker, or find the one that another process of this run has started."""
+    with (folder / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "broker").exists():
+            broker = _started()
+            pid, broker._process = broker.pid, None  # it outlives this process
+            (folder / "broker").write_bytes(pickle.dumps((broker, pid)))
+        return pickle.loads((folder / "broker").read_bytes())[0]
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,9 @@ import numpy as np
 from experiment import SENSITIVE, Experiment, shares_above
 
 from stream_anon.batch import partition
-from stream_anon.batch.l_incognito import LIncognito
+from stream_anon.batch.l_incognito import LIncognito, LIncognitoSettings
 from stream_anon.core.loss.personalized import total_loss
 from stream_anon.core.privacy import LCAnonymity
-from stream_anon.policy.batch_settings import LIncognitoSettings
 
 QUASI = ("age", "workclass", "education", "marital-status", "race", "sex")
 

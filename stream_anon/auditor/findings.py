@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from stream_anon.auditor.models import MODELS
+from stream_anon.auditor.models import known_models
 
 SHOWN = 10
 """Groups that are named per finding: enough to look into, few enough to read."""
 
-MEANINGS: dict[str, str] = {
+_OF_RECORDS = {
     "not-readable": "a record is not JSON, or not an object",
     "envelope": "_anon is missing, incomplete or malformed, or a group id is not 16 hexadecimal digits",
     "policy": "a record was made under a policy of another name",
@@ -28,7 +28,8 @@ MEANINGS: dict[str, str] = {
     "row-twice": "two records of one group have the same number, or a group was published again",
     "rows": "the numbers of a group's records are not 0, 1, 2, ...",
     "subjects": "the declared number of people is not possible, differs within a group, or nobody could count them",
-    **{code: model.meaning for code, model in MODELS.items()},
+}
+_BEYOND = {
     "not-in-raw": "no row of the raw table is covered by the record",
     "more-than-raw": "more records than rows of the raw table that they can be made of",
     "people": "the raw rows that fit are of fewer people than the group declares",
@@ -36,7 +37,11 @@ MEANINGS: dict[str, str] = {
     "header": "a record has a header",
     "timestamp": "the records of a group have different times: they are not the time of publication",
 }
-"""Every code and what it means; the documentation lists the same."""
+
+
+def meanings() -> dict[str, str]:
+    """Return every code and what it means; the documentation lists those of the package."""
+    return {**_OF_RECORDS, **{code: model.meaning for code, model in known_models().items()}, **_BEYOND}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +107,12 @@ class Findings:
         return len(self._noted)
 
     def all(self) -> list[Finding]:
-        """Return every kind found, in the order of `MEANINGS`."""
+        """Return every kind found, in the order of `meanings`."""
         return [
             Finding(
                 code, meaning, noted.count, tuple(map(name, noted.groups)), tuple(noted.columns), tuple(noted.lines)
             )
-            for code, meaning in MEANINGS.items()
+            for code, meaning in meanings().items()
             if (noted := self._noted.get(code)) is not None
         ]
 

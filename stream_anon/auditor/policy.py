@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stream_anon.auditor.models import MODELS, Model
+from stream_anon.auditor.models import Model, known_models
 from stream_anon.auditor.reading.source import read_source, refusal
-from stream_anon.auditor.scales.base import Absent, IntervalScale, PrefixScale, Scale, SetScale
-from stream_anon.auditor.scales.calendars import CalendarScale
-from stream_anon.auditor.scales.trees import TreeScale, flat, from_csv, inline
+from stream_anon.auditor.scales import Absent, Scale, UnknownScale, known_scales
 from stream_anon.auditor.values import MISSING_VALUES, Comparison, SensitiveColumn
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -20,6 +18,11 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 
 
 _UNKNOWN = "the auditor does not know this model; install a check of it (entry point stream_anon.auditor_models)"
+
+_UNKNOWN_KIND = (
+    "its labels, for the auditor does not know the kind of its hierarchy; "
+    "install a scale for it (entry point stream_anon.auditor_scales)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ def _rules(data: dict[str, Any], folder: Path) -> Rules:
     if unknown := set(roles.values()) - {"identifier", "quasi_identifier", "sensitive", "insensitive"}:
         raise ValueError(unknown)
     quasi = {name: _scale(attributes[name], folder) for name, role in roles.items() if role == "quasi_identifier"}
-    known = {spec["model"]: MODELS.get(spec["model"]) for spec in data["privacy"]}
+    known = {spec["model"]: known_models().get(spec["model"]) for spec in data["privacy"]}
     raised = {spec["attribute"] for spec in data["privacy"] if (kind := known[spec["model"]]) and kind.raises}
     sensitive = {
         name: _sensitive(name, attributes[name], folder, name in raised, _comparison(attributes[name], absent))
@@ -101,7 +104,7 @@ def _rules(data: dict[str, Any], folder: Path) -> Rules:
     requests = [
         spec[key] for name, spec in attributes.items() if name in sensitive for key in _REQUESTS if spec.get(key)
     ]
-    models, unjudged = [], []
+    models, unjudged = [], _unknown_kinds(attributes)
     for spec in data["privacy"]:
         kind = known[spec["model"]]
         model, left = kind.read(spec, sensitive, folder) if kind else (None, f"{spec['model']}: {_UNKNOWN}")
@@ -143,34 +146,22 @@ def _delay(data: dict[str, Any]) -> float | None:
 
 
 def _scale(spec: dict[str, Any], folder: Path) -> Scale:
-    shape = spec["hierarchy"]
     absent = Absent(spec.get("missing") == "leaf", spec.get("unknown") == "leaf")
-    match shape["kind"]:
-        case "interval":
-            bounds = tuple(shape["range"]) if shape.get("range") else None
-            whole, grids = spec["type"] == "integer", shape.get("snap")
-            grids = () if grids in (None, "none") else grids
-            return IntervalScale(bounds, shape.get("scale"), grids, shape.get("step"), whole, absent)
-        case "prefix":
-            return PrefixScale(shape["length"], shape.get("alphabet") == "alphanumeric", absent)
-        case "calendar":
-            return CalendarScale(shape["levels"], 1 if shape.get("epoch") == "seconds" else 1000, absent)
-        case "set":
-            return SetScale(shape["values"], absent)
-        case "flat":
-            return TreeScale(flat(shape["values"]), absent)
-        case "tree":
-            [(root, below)] = shape["tree"].items()
-            return TreeScale(inline(root, below), absent)
-        case "csv":
-            return TreeScale(from_csv(folder / shape["path"], shape.get("delimiter", ";")), absent)
-    raise ValueError(shape["kind"])
+    return known_scales().get(spec["hierarchy"]["kind"], UnknownScale).of(spec, absent, folder)
 
 
 def _sensitive(name: str, spec: dict[str, Any], folder: Path, raised: bool, comparison: Comparison) -> SensitiveColumn:
     scale = _scale(spec, folder) if spec.get("hierarchy") else None
+    scale = None if isinstance(scale, UnknownScale) else scale
     numeric = spec.get("type") in ("integer", "number")
     return SensitiveColumn(name, scale, numeric, raised, spec.get("guarding_node"), comparison)
+
+
+def _unknown_kinds(attributes: dict[str, dict[str, Any]]) -> list[str]:
+    """Return what is not judged because of hierarchies that the auditor does not know."""
+    used = {name: (spec.get("hierarchy") or {}).get("kind") for name, spec in attributes.items()}
+    known = {None, *known_scales()}
+    return [f"{name}: {_UNKNOWN_KIND}" for name, kind in used.items() if kind not in known]
 
 
 def _comparison(spec: dict[str, Any], absent: list[str]) -> Comparison:

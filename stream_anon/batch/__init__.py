@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from stream_anon.batch.algorithms import ALGORITHMS
 from stream_anon.batch.partitioner import Partitioner, Watch, unwatched
@@ -17,11 +17,8 @@ from stream_anon.core.gate import Group, Reason, release_all
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported, nearest
-from stream_anon.policy.batch_settings import BatchSettings
 
 __all__ = ["ALGORITHMS", "Partition", "Partitioner", "build", "partition"]
-
-_SETTINGS: TypeAdapter[BatchSettings] = TypeAdapter(BatchSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +35,10 @@ def build(name: str, options: Mapping[str, Any] | None = None, seed: int = 0) ->
     if name not in ALGORITHMS:
         raise Unsupported(f'no batch algorithm is called "{name}"; {nearest(name, list(ALGORITHMS))}')
     try:
-        settings = _SETTINGS.validate_python({**(options or {}), "name": name})
+        settings = ALGORITHMS[name].settings.model_validate({**(options or {}), "name": name})
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"][1:])
+        place = ".".join(str(part) for part in first["loc"])
         raise Unsupported(f"{name}: option {place}: {first['msg']}") from None
     return ALGORITHMS[name](settings, seed)
 

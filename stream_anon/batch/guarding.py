@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from stream_anon.batch.mondrian import Mondrian
+from stream_anon.batch.mondrian import Mondrian, MondrianSettings
 from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints
@@ -15,7 +15,13 @@ from stream_anon.core.judging.judge import Judge
 from stream_anon.core.kernels import cell_prices
 from stream_anon.core.privacy import GuardingNode, Requirements
 from stream_anon.core.schema import Schema
-from stream_anon.policy.batch_settings import GuardingSettings, MondrianSettings
+from stream_anon.grammar.fields import Settings
+
+
+class GuardingSettings(Settings):
+    """Guarding nodes: groups by quasi-identifiers, sensitive values raised inside them."""
+
+    name: Literal["guarding"] = "guarding"
 
 
 class Guarding:
@@ -33,6 +39,7 @@ class Guarding:
     [[0, 1], [2, 3]]
     """
 
+    settings: ClassVar[type[Settings]] = GuardingSettings
     support: ClassVar[Support] = Support(made_for=GuardingNode)
     nanoseconds: ClassVar[float] = 0.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -15,7 +15,13 @@ from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.judge import Judge
 from stream_anon.core.schema import Schema
-from stream_anon.policy.batch_settings import KMemberSettings
+from stream_anon.grammar.fields import Settings
+
+
+class KMemberSettings(Settings):
+    """Settings of greedy k-member clustering."""
+
+    name: Literal["k-member"] = "k-member"
 
 
 class KMember:
@@ -31,6 +37,7 @@ class KMember:
     [[0, 2, 4], [1, 3, 5]]
     """
 
+    settings: ClassVar[type[Settings]] = KMemberSettings
     support: ClassVar[Support] = Support(repairs=False)  # nothing is repaired as a class grows
     nanoseconds: ClassVar[float] = 6.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -23,10 +23,21 @@ from stream_anon.core.hierarchy import Floats, Ints, Tree
 from stream_anon.core.kernels import compiled
 from stream_anon.core.privacy import DistinctL, KAnonymity
 from stream_anon.core.schema import Schema
-from stream_anon.policy.batch_settings import LClusteringSettings
+from stream_anon.grammar.fields import Settings
 
 AT_ONCE = 100
 """Classes made between two words to the watcher."""
+
+
+class LClusteringSettings(Settings):
+    """L-clustering. `measure` is the uncertainty left by an interval or a set: `entropy` (log2) or `width`.
+
+    With `weights: range` each column counts by one over its range, with `policy` by its weight in the policy.
+    """
+
+    name: Literal["l-clustering"] = "l-clustering"
+    measure: Literal["entropy", "width"] = "entropy"
+    weights: Literal["policy", "range"] = "policy"
 
 
 class LClustering:
@@ -46,6 +57,7 @@ class LClustering:
     [[0, 1], [2, 3]]
     """
 
+    settings: ClassVar[type[Settings]] = LClusteringSettings
     support: ClassVar[Support] = Support((KAnonymity, DistinctL), made_for=DistinctL, by_value=True, sets=True)
     nanoseconds: ClassVar[float] = 12.0
 

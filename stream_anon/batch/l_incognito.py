@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.levels import cell_loss, levels_of
@@ -16,7 +17,7 @@ from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.judging.judge import Judge
 from stream_anon.core.kernels import compiled
 from stream_anon.core.schema import Schema
-from stream_anon.policy.batch_settings import LIncognitoSettings
+from stream_anon.grammar.fields import Settings
 
 Node = tuple[int, ...]
 """A level per column of a subset."""
@@ -29,6 +30,17 @@ class Column:
     cells: Ints
     loss: Floats
     bits: Floats
+
+
+class LIncognitoSettings(Settings):
+    """Full-domain generalization. Numbers without a grid of their own are tried at widths of `widths` positions.
+
+    The best level vector is the one that loses least as published (`ncp`), or least in bits (`entropy`).
+    """
+
+    name: Literal["l-incognito"] = "l-incognito"
+    measure: Literal["ncp", "entropy"] = "ncp"
+    widths: list[int] = Field(default=[1, 5, 10, 20, 40])
 
 
 class LIncognito:
@@ -45,6 +57,7 @@ class LIncognito:
     (2,)
     """
 
+    settings: ClassVar[type[Settings]] = LIncognitoSettings
     support: ClassVar[Support] = Support(repairs=False, sets=True)  # repairs do not survive merging, nor pruning
     nanoseconds: ClassVar[float] = 0.0
 

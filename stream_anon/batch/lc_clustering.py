@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,10 +19,17 @@ from stream_anon.core.judging.counting import satisfied_by
 from stream_anon.core.judging.judge import Judge
 from stream_anon.core.privacy import KAnonymity, LCAnonymity
 from stream_anon.core.schema import Schema
-from stream_anon.policy.batch_settings import LCClusteringSettings
+from stream_anon.grammar.fields import Settings
 
 TRIED = 50
 """Seeds of one bucket tried before the bucket counts as one that cannot be served."""
+
+
+class LCClusteringSettings(Settings):
+    """Personalized (l, c)-anonymity by clustering; classes of at least twice their l are split if `split`."""
+
+    name: Literal["lc-clustering"] = "lc-clustering"
+    split: bool = True
 
 
 class LCClustering:
@@ -46,6 +53,7 @@ class LCClustering:
     [[0, 2], [1, 3]]
     """
 
+    settings: ClassVar[type[Settings]] = LCClusteringSettings
     support: ClassVar[Support] = Support((KAnonymity, LCAnonymity), made_for=LCAnonymity, by_value=True)
     nanoseconds: ClassVar[float] = 0.5
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.cuts import NO_CUT, cut, divide, rank
@@ -14,10 +15,23 @@ from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.judge import Judge
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported, nearest
-from stream_anon.policy.batch_settings import MondrianSettings
+from stream_anon.grammar.fields import Settings
 
 AT_ONCE = 20_000
 """Stretches looked at between two words to the watcher."""
+
+
+class MondrianSettings(Settings):
+    """Mondrian. `order` lists quasi-identifiers, most important first, and makes it AOS; without it the widest is cut.
+
+    `strict` keeps equal values together, `relaxed` may divide them. `categories` are cut between the children of their
+    common ancestor (`tree`) or at the median of the leaf order (`leaves`).
+    """
+
+    name: Literal["mondrian"] = "mondrian"
+    order: list[str] = Field(default_factory=list)
+    variant: Literal["strict", "relaxed"] = "strict"
+    categories: Literal["tree", "leaves"] = "tree"
 
 
 class Mondrian:
@@ -35,6 +49,7 @@ class Mondrian:
     [[0, 1, 2], [3, 4, 5]]
     """
 
+    settings: ClassVar[type[Settings]] = MondrianSettings
     support: ClassVar[Support] = Support()
     nanoseconds: ClassVar[float] = 0.0
 

@@ -9,6 +9,7 @@ from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.privacy import PrivacyModel
 from stream_anon.core.schema import Schema
+from stream_anon.grammar.fields import Settings
 
 Watch = Callable[[int], None]
 """A progress callback: called now and then with how many rows have a group."""
@@ -48,6 +49,9 @@ class Partitioner(Protocol):
     the rows, the schema, the settings and the seed, on nothing else; another order of the rows may give other groups,
     never worse protected ones. What comes back passes through the gate: a group that fails is a defect.
     """
+
+    settings: ClassVar[type[Settings]]
+    """Its parameters; the first field, `name`, is a literal: the name by which the algorithm is called."""
 
     support: ClassVar[Support]
     """What it can honour; a policy that asks for more is refused before any work."""

@@ -24,7 +24,7 @@ from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready
 from stream_anon.cli.results import audit_of, lines_in_words, raised_in_words, result_of, whole
 from stream_anon.errors import StreamAnonError
-from stream_anon.formats.tables import kind_of, read_parts
+from stream_anon.formats.tables import format_of, read_parts
 from stream_anon.formats.writers import new_file, refuse_to_overwrite, writer_for
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
@@ -78,7 +78,7 @@ def anonymize(
     """
     loaded, schema = prepare(policy)
     for path in (data, out):
-        kind_of(path)
+        format_of(path)
     for path in (out, *([report] if report else [])):
         refuse_to_overwrite(path, force)
     limits = Limits.of(schema.policy, max_rejected, max_suppressed)

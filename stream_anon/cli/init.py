@@ -12,7 +12,7 @@ from rich.text import Text
 from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.spelling import EVERY_RULE, Spelling, near_equal
-from stream_anon.formats.tables import TableError, kind_of
+from stream_anon.formats.tables import TableError, format_of
 from stream_anon.formats.writers import new_file, refuse_to_overwrite
 from stream_anon.insight.propose import Column, Proposal, columns_of, judge, policy_name, policy_text, subject_of
 from stream_anon.insight.sample import read_sample
@@ -41,7 +41,7 @@ def init(
 
         stream-anon init events.jsonl -o events.yaml --force
     """
-    text = kind_of(data) == "csv"
+    text = format_of(data).text
     refuse_to_overwrite(out, force)
     sample = read_sample(data, limit)
     rows = sample.rows

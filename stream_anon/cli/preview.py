@@ -21,7 +21,7 @@ from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import as_data, lines_of, result_of
 from stream_anon.core.decode import Rejection
 from stream_anon.core.schema import Schema
-from stream_anon.formats.tables import Part, kind_of, read_parts
+from stream_anon.formats.tables import Part, format_of, read_parts
 from stream_anon.formats.writers import new_file, refuse_to_overwrite
 from stream_anon.insight.before_after import Pair, pairs, typical
 from stream_anon.insight.sample import letters
@@ -56,7 +56,7 @@ def preview(
         stream-anon preview patients.csv -p policy.yaml --html preview.html
     """
     _, schema = prepare(policy)
-    kind_of(data)
+    format_of(data)
     if html is not None:
         refuse_to_overwrite(html, force)
     read = Tally([], schema.requirements.k, schema.counts)
@@ -152,4 +152,6 @@ def _next_step(result: Result, schema: Schema, data: Path, policy: Path, rate: f
         return (
             f"the loss is high, most of all in {worst}: give it steps in between (docs/hierarchies.md), or leave it out"
         )
-    return f"stream-anon pipe -p {judged}{' --csv' if kind_of(data) == 'csv' else ''} < {table} > anonymous.jsonl"
+    return (
+        f"stream-anon pipe -p {judged}{' --csv' if format_of(data).name == 'csv' else ''} < {table} > anonymous.jsonl"
+    )

@@ -13,7 +13,7 @@ from stream_anon.cli import output
 from stream_anon.cli.kafka_setup import need_clients
 from stream_anon.core.schema import Schema
 from stream_anon.formats.resume import PARTIAL, resumed_file
-from stream_anon.formats.tables import Part, TableError, kind_of, read_parts
+from stream_anon.formats.tables import Part, TableError, format_of, read_parts
 from stream_anon.formats.writers import RecordWriter, refuse_to_overwrite, writer_for
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def recording(text: str, schema: Schema, since: Sequence[str], until: Sequence[s
     """Open the recording that `text` names."""
     topic = topic_in(text)
     if topic is None:
-        kind_of(Path(text))
+        format_of(Path(text))
         yield Recording(text, None)
         return
     reader = _transport(schema, topic, f"replay-{uuid4().hex[:12]}")
@@ -139,8 +139,8 @@ class FileTarget:
 
 @contextmanager
 def _file_target(path: Path, facts: Mapping[str, Any], quote_formulas: bool) -> Iterator[Target]:
-    if kind_of(path) == "parquet":
-        raise TableError(f"{path}: a Parquet file cannot be continued; write .jsonl or .csv, or use anonymize")
+    if not format_of(path).continues:
+        raise TableError(f"{path}: such a file cannot be continued; write .jsonl or .csv, or use anonymize")
     refuse_to_overwrite(path)
     beside, run, kept = path.with_name(path.name + SPAN), "", None
     if "topic" in facts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from fnmatch import fnmatch
 from typing import Any
 
@@ -12,8 +11,7 @@ import numpy as np
 
 from stream_anon.core.decode import Decoder
 from stream_anon.core.hierarchy import Hierarchy, Tree, Trouble
-from stream_anon.core.hierarchy.rules import exact_ends, proposed_grids
-from stream_anon.core.hierarchy.settings import IntervalHierarchy
+from stream_anon.core.hierarchy.settings import at
 from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
 from stream_anon.core.spelling import Spelling, near_equal
@@ -43,7 +41,7 @@ def warnings(loaded: LoadedPolicy, schema: Schema, rows: Iterable[Row] | None = 
     found = [
         *_subject(loaded.policy),
         *_many(loaded.policy),
-        *_exact_ends(loaded.policy),
+        *_shapes(loaded.policy),
         *_secrets(loaded),
         *exposed(loaded.policy),
         *_trees(schema),
@@ -94,13 +92,9 @@ def _many(policy: Policy) -> Iterator[Problem]:
         yield warning(("attributes",), "many-quasi-identifiers", message, hint)
 
 
-def _exact_ends(policy: Policy) -> Iterator[Problem]:
+def _shapes(policy: Policy) -> Iterator[Problem]:
     for name, attribute in policy.quasi_identifiers.items():
-        hierarchy = attribute.hierarchy
-        if isinstance(hierarchy, IntervalHierarchy) and hierarchy.snap == [] and exact_ends(hierarchy):
-            message = "the ends of published intervals are exact values of somebody in the group"
-            hint = f"snap: {proposed_grids(hierarchy)}"
-            yield warning(("attributes", name, "hierarchy", "snap"), "exact-ends", message, hint)
+        yield from at(("attributes", name, "hierarchy"), attribute.hierarchy.quasi_warnings())
 
 
 def _secrets(loaded: LoadedPolicy) -> Iterator[Problem]:
@@ -138,8 +132,7 @@ def _models(schema: Schema) -> Iterator[Problem]:
     columns = {column.name: column for column in schema.sensitive}
     for index, (spec, model) in enumerate(zip(schema.policy.privacy, schema.requirements.models, strict=True)):
         if isinstance(spec, ColumnModelSettings):
-            for problem in spec.warnings(model, columns[spec.attribute]):
-                yield replace(problem, path=("privacy", index, *problem.path))
+            yield from at(("privacy", index), spec.warnings(model, columns[spec.attribute]))
 
 
 def _hierarchies(schema: Schema) -> dict[str, Hierarchy]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble, build
+from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble
 from stream_anon.core.hierarchy.tree import text_of
 from stream_anon.core.kernels import Prices, pack
 from stream_anon.core.keys import MEMO_LIMIT, Keys, ValueHash
@@ -180,7 +180,7 @@ class Schema:
             if isinstance(attribute, QuasiIdentifier | Sensitive) and attribute.hierarchy is not None:
                 leaves = Leaves(attribute.missing == "leaf", attribute.unknown == "leaf")
                 try:
-                    built[name] = build(attribute.hierarchy, loaded.folder, leaves)
+                    built[name] = attribute.hierarchy.build(loaded.folder, leaves)
                 except PolicyError as error:
                     found.extend(error.diagnostics)
         tables, broken = _read_tables(policy, loaded.folder)

@@ -12,10 +12,18 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Settings(BaseModel):
-    """Frozen, strict settings: an unknown key, or a value of another type, is an error and never a guess."""
+    """Frozen, strict settings: an unknown key, or a value of another type, is an error and never a guess.
+
+    They are made ready when they are first used: by then all kinds that a field can be of are known.
+    """
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, validate_default=True, hide_input_in_errors=True
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        validate_default=True,
+        hide_input_in_errors=True,
+        defer_build=True,
     )
 
 

@@ -6,8 +6,6 @@ A kind is a settings class whose first field is a literal, the word by which a p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import Field, GetCoreSchemaHandler
@@ -15,7 +13,7 @@ from pydantic_core import CoreSchema
 
 from stream_anon.errors import PluginError
 from stream_anon.grammar.fields import Settings
-from stream_anon.plugins import installed
+from stream_anon.plugins import defined, installed
 
 S = TypeVar("S", bound=Settings)
 
@@ -29,8 +27,22 @@ class Registry(Generic[S]):
 
     def __init__(self, base: type[S], key: str, group: str) -> None:
         self._base, self._key, self._group = base, key, group
-        self._kinds: dict[str, type[S]] = {}
+        self._own: dict[str, type[S]] = {}
+        self._loaded = False
         self._changed: list[Callable[[], object]] = []
+
+    @property
+    def _kinds(self) -> dict[str, type[S]]:
+        """All kinds; those of other distributions are loaded when somebody asks, for they import this package."""
+        if not self._loaded:
+            self._loaded = True  # before the first of them can ask
+            try:
+                for place, kind in installed(self._group):
+                    self.add(kind, place)
+            except BaseException:
+                self._loaded = False  # whoever asks again gets the same answer
+                raise
+        return self._own
 
     def __iter__(self) -> Iterator[type[S]]:
         return iter(self._kinds.values())
@@ -44,14 +56,10 @@ class Registry(Generic[S]):
         return tuple(self._kinds)
 
     def discover(self, package: str, path: Iterable[str]) -> None:
-        """Add the kinds of every module in a package, then those that other distributions have installed."""
-        for module in sorted(info.name for info in iter_modules(path)):
-            found = import_module(f"{package}.{module}")
-            for kind in vars(found).values():
-                if isinstance(kind, type) and issubclass(kind, self._base) and kind.__module__ == found.__name__:
-                    self.add(kind, f"{package}.{module}")
-        for place, kind in installed(self._group):
-            self.add(kind, place)
+        """Add the kinds of every module in a package."""
+        for place, kind in defined(package, path):
+            if issubclass(kind, self._base):
+                self.add(kind, place)
 
     def add(self, kind: Any, place: str = "this program") -> None:
         """Add one kind; a class that chooses no word is a base of others and is passed over.
@@ -63,15 +71,15 @@ class Registry(Generic[S]):
         word = word_of(kind, self._key)
         if word is None:
             return
-        if self._kinds.get(word, kind) is not kind:
-            raise PluginError(f'{place}: the {self._key} "{word}" is there already, in {self._kinds[word].__module__}')
-        self._kinds[word] = kind
+        if self._own.get(word, kind) is not kind:
+            raise PluginError(f'{place}: the {self._key} "{word}" is there already, in {self._own[word].__module__}')
+        self._own[word] = kind
         for rebuild in self._changed:
             rebuild()
 
     def remove(self, kind: type[S]) -> None:
         """Take back a kind that a program added."""
-        self._kinds = {word: known for word, known in self._kinds.items() if known is not kind}
+        self._own = {word: known for word, known in self._own.items() if known is not kind}
         for rebuild in self._changed:
             rebuild()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pydantic import SecretStr, TypeAdapter
+from pydantic import SecretStr
 
 from stream_anon.batch import ALGORITHMS
 from stream_anon.batch.support import check
@@ -14,10 +14,9 @@ from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError, nearest
 from stream_anon.local.trial import Progress, Trial, try_batch, try_stream
 from stream_anon.policy import LoadedPolicy
-from stream_anon.policy.settings import AlgorithmSettings, MaxDelay
+from stream_anon.policy.settings import STREAM_ALGORITHMS, MaxDelay
 
-STREAM = ("cail", "fads", "castle")
-_SETTINGS: TypeAdapter[AlgorithmSettings] = TypeAdapter(AlgorithmSettings)
+STREAM = STREAM_ALGORITHMS.words
 
 
 class UnknownAlgorithm(StreamAnonError):
@@ -38,12 +37,11 @@ class Setting:
 def settings_of(algorithms: Sequence[str], ks: Sequence[int], bounds: Sequence[MaxDelay]) -> list[Setting]:
     """Return all combinations, in the order of a table: by k, then by algorithm, then by bound."""
     for name in algorithms:
-        if name not in STREAM and name not in ALGORITHMS:
-            known = [*STREAM, *ALGORITHMS]
+        known = [*STREAM_ALGORITHMS.words, *ALGORITHMS]
+        if name not in known:
             raise UnknownAlgorithm(f'"{name}" is no algorithm: {nearest(name, known)} (all: {", ".join(known)})')
-    return [
-        Setting(name, k, bound) for k in ks for name in algorithms for bound in (bounds if name in STREAM else (None,))
-    ]
+    bounds_of = {name: bounds if name in STREAM_ALGORITHMS.words else (None,) for name in algorithms}
+    return [Setting(name, k, bound) for k in ks for name in algorithms for bound in bounds_of[name]]
 
 
 class Comparison:
@@ -65,7 +63,9 @@ class Comparison:
             if setting.bound is not None:
                 changes["stream"] = policy.stream.model_copy(update={"max_delay": setting.bound})
                 if policy.algorithm.name != setting.algorithm:
-                    changes["algorithm"] = _SETTINGS.validate_python({"name": setting.algorithm})
+                    changes["algorithm"] = STREAM_ALGORITHMS[setting.algorithm].model_validate(
+                        {"name": setting.algorithm}
+                    )
             policy = policy.model_copy(update=changes)
         return Schema.compile(replace(self._loaded, policy=policy))
 

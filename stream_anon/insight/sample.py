@@ -64,7 +64,7 @@ def read_sample(path: Path, limit: int = LIMIT) -> Sample:
     """Read the first records of a table."""
     sample = Sample(path)
     decoder = Decoder({})
-    for part in read_parts(path, limit, otherwise="json"):
+    for part in read_parts(path, limit, otherwise=".jsonl"):
         for number, payload in zip(part.numbers.tolist(), part.payloads, strict=True):
             refused = decoder.decode(payload)
             if isinstance(refused, tuple):
@@ -80,7 +80,7 @@ def rejections_of(path: Path, schema: Schema, limit: int = LIMIT) -> tuple[list[
     """Encode the first records under a policy; return what a run would reject, and how many records were tried."""
     found: list[Rejection] = []
     tally = Tally([], 1, schema.counts)
-    parts = read_parts(path, limit, otherwise="json")
+    parts = read_parts(path, limit, otherwise=".jsonl")
     encode_all([next(parts)], schema, tally, found.extend, lambda share: None)
     return found, tally.consumed
 

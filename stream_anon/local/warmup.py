@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch
-from stream_anon.core.hierarchy import Hierarchy, Ints, Tree
+from stream_anon.core.hierarchy import Hierarchy, Ints
 from stream_anon.core.privacy import EntropyL, KAnonymity, Requirements
 from stream_anon.core.schema import Schema
 from stream_anon.policy.settings import MaxDelay
@@ -56,17 +56,15 @@ def _rows(schema: Schema) -> Batch:
 
     qi = np.stack([codes(column.hierarchy) for column in schema.quasi], axis=1)
     shape = n, len(schema.sensitive)
-    sensitive, guard = np.empty(shape, dtype=np.int64), np.full(shape, NO_GUARD, dtype=np.int64)
+    sensitive = np.empty(shape, dtype=np.int64)
     for s, column in enumerate(schema.sensitive):
         sensitive[:, s] = codes(column.hierarchy)
         sensitive[chance.random(n) < _COMMON, s] = sensitive[0, s]  # so that the first group found may not do
-        if column.guard_field and isinstance(column.hierarchy, Tree):
-            guard[:, s] = np.asarray(column.hierarchy.parent)[sensitive[:, s]]
     ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(n)], axis=1)
     return Batch(
         qi,
         sensitive,
-        guard,
+        np.full(shape, NO_GUARD, dtype=np.int64),  # guards that nobody can satisfy would be tried for minutes
         np.zeros(shape, dtype=np.int64),
         chance.integers(0, n // 2, n),  # some come more than once, and are left over
         np.arange(n) // _AT_ONCE * _AT_ONCE / 8,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from stream_anon.core.hierarchy.settings import HierarchySettings
+from stream_anon.core.hierarchy import HIERARCHIES, AnyHierarchy
 from stream_anon.grammar.fields import Number, Settings
 
 Type = Literal["category", "integer", "number", "timestamp"]
@@ -37,7 +37,7 @@ class QuasiIdentifier(Settings):
 
     role: Literal["quasi_identifier"]
     type: Type
-    hierarchy: HierarchySettings
+    hierarchy: AnyHierarchy
     weight: Annotated[Number, Field(ge=1e-6, le=1e6)] = 1.0
     missing: Absent = "reject"
     unknown: Absent = "reject"
@@ -53,7 +53,7 @@ class Sensitive(Settings):
 
     role: Literal["sensitive"]
     type: Type = "category"
-    hierarchy: HierarchySettings | None = None
+    hierarchy: AnyHierarchy | None = None
     guarding_node: str | None = None
     psf: str | None = None
     normalize: Differences = EVERY_DIFFERENCE
@@ -73,3 +73,5 @@ class Insensitive(Settings):
 
 
 Attribute = Annotated[Identifier | QuasiIdentifier | Sensitive | Insensitive, Field(discriminator="role")]
+
+HIERARCHIES.on_change(lambda: [kind.model_rebuild(force=True) for kind in (QuasiIdentifier, Sensitive)])

@@ -7,10 +7,17 @@ from typing import Literal
 
 from pydantic import Field, PrivateAttr, SecretStr
 
+from stream_anon.core.hierarchy import HIERARCHIES
 from stream_anon.core.privacy import MODELS, PrivacySettings
 from stream_anon.grammar.fields import Part, Settings
 from stream_anon.policy.attributes import Attribute, QuasiIdentifier, Sensitive
-from stream_anon.policy.settings import AlgorithmSettings, CailSettings, KafkaSettings, StreamSettings
+from stream_anon.policy.settings import (
+    STREAM_ALGORITHMS,
+    AlgorithmSettings,
+    CailSettings,
+    KafkaSettings,
+    StreamSettings,
+)
 
 
 class Policy(Settings):
@@ -58,4 +65,5 @@ class Policy(Settings):
         return (*self.sensitive, *(name for name, a in self.attributes.items() if a.role == "insensitive"))
 
 
-MODELS.on_change(lambda: Policy.model_rebuild(force=True))
+for registry in (HIERARCHIES, MODELS, STREAM_ALGORITHMS):
+    registry.on_change(lambda: Policy.model_rebuild(force=True))

@@ -6,10 +6,8 @@ The rules of a single hierarchy or privacy model are in its own module.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from stream_anon.core.hierarchy import TREES
-from stream_anon.core.hierarchy.rules import hierarchy_problems, missing_grids
+from stream_anon.core.hierarchy.settings import at, hierarchy_problems
 from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.errors import Problem, nearest
 from stream_anon.policy.attributes import QuasiIdentifier, Sensitive
@@ -104,7 +102,7 @@ def _attributes(policy: Policy) -> Iterator[Problem]:
         if isinstance(attribute, QuasiIdentifier | Sensitive) and attribute.hierarchy is not None:
             yield from hierarchy_problems(("attributes", name), attribute.type, attribute.hierarchy)
         if isinstance(attribute, QuasiIdentifier):
-            yield from missing_grids(("attributes", name), attribute.hierarchy)
+            yield from at(("attributes", name, "hierarchy"), attribute.hierarchy.quasi_rules())
 
 
 def _read_fields(policy: Policy) -> Iterator[Problem]:
@@ -149,7 +147,7 @@ def _privacy(policy: Policy) -> Iterator[Problem]:
             hint = f'give "{model.attribute}" the role sensitive'
             yield Problem((*path, "attribute"), "wrong-role", "this attribute must be sensitive", hint)
         else:
-            yield from (replace(problem, path=(*path, *problem.path)) for problem in model.rules(attribute))
+            yield from at(path, model.rules(attribute))
 
 
 def _stream(policy: Policy) -> Iterator[Problem]:
@@ -165,6 +163,7 @@ def _stream(policy: Policy) -> Iterator[Problem]:
 
 def _algorithm(policy: Policy) -> Iterator[Problem]:
     settings = policy.algorithm
+    yield from at(("algorithm",), settings.rules())
     if isinstance(settings, CailSettings) and settings.clusters != "standing":
         for key, only in (("completion", "merge"), ("loss", "descendants"), ("loss", "leaves"), ("loss", "subtree")):
             if getattr(settings, key) == only:
@@ -173,7 +172,7 @@ def _algorithm(policy: Policy) -> Iterator[Problem]:
     if not isinstance(settings, CailSettings) or settings.loss == "ncp":
         return
     for name, attribute in policy.quasi_identifiers.items():
-        if attribute.hierarchy.kind not in TREES:
+        if not attribute.hierarchy.named_nodes:
             message = f'the loss "{settings.loss}" counts nodes of trees, and "{name}" has none'
             yield Problem(("algorithm", "loss"), "needs-tree", message, "use loss: ncp")
 

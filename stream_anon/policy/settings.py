@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from stream_anon.errors import Problem
 from stream_anon.grammar.fields import Duration, Number, Settings, Share
+from stream_anon.grammar.registry import Registry
+
+if TYPE_CHECKING:
+    from stream_anon.core.schema import Schema
+    from stream_anon.stream.algorithm import Algorithm
+    from stream_anon.stream.buffer import Buffer
 
 
 class MaxDelay(Settings):
@@ -29,27 +37,45 @@ class StreamSettings(Settings):
     scope: Literal["worker", "partition"] = "worker"
 
 
-class CailSettings(Settings):
-    """CAIL rounds: rows join clusters by CAILDistance; what is due is completed by its nearest company.
+class StreamAlgorithmSettings(Settings):
+    """The settings of a stream algorithm.
+
+    A subclass narrows `name` to the literal by which a policy chooses it, and `build`s the algorithm. Those of this
+    package are built by the engine's own room, `stream`.
+    """
+
+    name: str
+
+    def rules(self) -> Iterator[Problem]:
+        """Yield what is contradictory in the settings; paths are relative to the algorithm's entry in the policy."""
+        yield from ()
+
+    def build(self, schema: Schema, buffer: Buffer) -> Algorithm | None:
+        """Return the algorithm for a policy, choosing among the rows of this buffer."""
+        return None
+
+
+class CailSettings(StreamAlgorithmSettings):
+    """CAIL rounds: clusters form by CAILDistance; what is due is cleared together with all that is near.
 
     With `transient` clusters each newcomer opens one around itself, which leaves at once or dissolves; with `standing`
-    ones rows stay in up to `max_clusters` clusters, as the source describes. A cluster forms within `threshold`, or if
-    that is not given within `patience` times the average loss of the last `memory` groups. `opportunity` is how much a
-    row's own hardness to place speaks for taking it as company.
+    ones rows stay in up to `max_clusters` clusters, as the source describes, and what is due is completed by its
+    `nearest` rows or by merging clusters (`merge`). `auto` means clusters that stand, and merge, where fewer than 4 k
+    records arrive within the bound. A cluster forms within `threshold`, or if that is not given within `patience` times
+    the average loss of the last `memory` groups.
     """
 
     name: Literal["cail"]
     clusters: Literal["auto", "transient", "standing"] = "auto"
     patience: Annotated[Number, Field(gt=0, lt=1)] = 0.12
     threshold: Annotated[Number, Field(ge=0)] | None = None
-    opportunity: Annotated[Number, Field(ge=0)] = 0.7
     max_clusters: int = Field(default=1000, ge=1, le=1_000_000)
     memory: int = Field(default=100, ge=1, le=1_000_000)
     completion: Literal["auto", "nearest", "merge"] = "auto"
     loss: Literal["ncp", "leaves", "descendants", "subtree"] = "ncp"
 
 
-class CastleSettings(Settings):
+class CastleSettings(StreamAlgorithmSettings):
     """Settings of CASTLE, a baseline."""
 
     name: Literal["castle"]
@@ -58,14 +84,22 @@ class CastleSettings(Settings):
     reuse: bool = False
 
 
-class FadsSettings(Settings):
+class FadsSettings(StreamAlgorithmSettings):
     """Settings of FADS, a baseline."""
 
     name: Literal["fads"]
     reuse: bool = False
 
 
-AlgorithmSettings = Annotated[CailSettings | CastleSettings | FadsSettings, Field(discriminator="name")]
+STREAM_ALGORITHMS: Registry[StreamAlgorithmSettings] = Registry(
+    StreamAlgorithmSettings, key="name", group="stream_anon.stream_algorithms"
+)
+"""Every stream algorithm by its name; other distributions add theirs by entry points of that group."""
+
+for _kind in (CailSettings, FadsSettings, CastleSettings):
+    STREAM_ALGORITHMS.add(_kind)
+
+AlgorithmSettings = Annotated[StreamAlgorithmSettings, STREAM_ALGORITHMS]
 
 
 class KafkaSettings(Settings):
@@ -86,6 +120,7 @@ class KafkaSettings(Settings):
 
 
 __all__ = [
+    "STREAM_ALGORITHMS",
     "AlgorithmSettings",
     "CailSettings",
     "CastleSettings",
@@ -93,5 +128,6 @@ __all__ = [
     "KafkaSettings",
     "MaxDelay",
     "Share",
+    "StreamAlgorithmSettings",
     "StreamSettings",
 ]

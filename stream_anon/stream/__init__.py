@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from stream_anon.core.hierarchy import ValueSet
-from stream_anon.core.judging.veto import Veto
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported
 from stream_anon.policy.settings import CailSettings, CastleSettings, FadsSettings
@@ -38,17 +37,26 @@ def build(schema: Schema) -> Engine:
     buffer = Buffer(schema.policy.stream.max_buffer)
     reuse = getattr(schema.policy.algorithm, "reuse", False)
     reusable = ReusableGroups(REMEMBERED) if reuse else None
-    return Engine(schema, buffer, _algorithm(schema, buffer, reusable), reusable)
+    algorithm = schema.policy.algorithm.build(schema, buffer) or _algorithm(schema, buffer, reusable)
+    return Engine(schema, buffer, algorithm, reusable)
 
 
 def _algorithm(schema: Schema, buffer: Buffer, reusable: ReusableGroups | None) -> Algorithm:
-    settings, records = schema.policy.algorithm, schema.policy.stream.max_delay.records
-    if isinstance(settings, CailSettings):
-        small = records is not None and records < SMALL * schema.requirements.k
-        if settings.clusters == "transient" or (settings.clusters == "auto" and not small):
+    match schema.policy.algorithm:
+        case CastleSettings() as settings:
+            return Castle(GroupFinder(schema, buffer), settings, reusable)
+        case FadsSettings():
+            return Fads(GroupFinder(schema, buffer), reusable)
+        case CailSettings() as settings if _stands(settings, schema):
+            return StandingClusters(GroupFinder(schema, buffer), settings)
+        case CailSettings() as settings:
             return Cail(schema, buffer, settings)
-        return StandingClusters(GroupFinder(schema, buffer, Veto(schema)), settings)
-    finder = GroupFinder(schema, buffer, Veto(schema))
-    if isinstance(settings, CastleSettings):
-        return Castle(finder, settings, reusable)
-    return Fads(finder, reusable)
+        case other:
+            raise Unsupported(f'the stream algorithm "{other.name}" has settings and does not build itself')
+
+
+def _stands(settings: CailSettings, schema: Schema) -> bool:
+    """Tell whether clusters stand: if the policy says so, or leaves it open and hardly any rows arrive in time."""
+    records = schema.policy.stream.max_delay.records
+    small = records is not None and records < SMALL * schema.requirements.k
+    return settings.clusters == "standing" or (settings.clusters == "auto" and small)

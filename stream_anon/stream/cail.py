@@ -1,4 +1,4 @@
-"""CAIL, the default: clusters form around new rows by CAILDistance, and what is due is cleared with all that is near."""
+"""CAIL, the default: clusters form around new rows by CAILDistance; what is due is cleared with all that is near."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PATIENT = 16
 """After a clearing that found no group, another one is tried when the rows that wait have grown by one in so many."""
 
 LARGE, EARLY = 32, 0.9
-"""A group is large if fewer than so many times its people arrive within the bound, and the share of it that then serves:
-the mean delay comes down by a tenth, and the loss goes up by a fiftieth."""
+"""A group is large if fewer than so many times its people arrive within the bound; then this share of the bound serves.
+The mean delay comes down by a tenth, and the loss goes up by a thirtieth."""
 
 
 class Cail(Algorithm):

@@ -199,7 +199,7 @@ class Engine:
             self._complete(slot, Reason.DEADLINE, since >= self._records)
 
     def _complete(self, slot: int, reason: Reason, last: bool = True) -> None:
-        """Find groups so that a row can leave; if it is in none, give it up or hold it back, but not before it is due."""
+        """Find groups so that a row can leave; if there are none, give it up or hold it back once it is due."""
         found = self._algorithm.complete(slot)
         if isinstance(found, Group):
             self._added.append(found)

@@ -22,9 +22,9 @@ class GroupFinder:
     for a value, and the sizes at which a group is judged are known beforehand.
     """
 
-    def __init__(self, schema: Schema, buffer: Buffer, veto: Veto) -> None:
+    def __init__(self, schema: Schema, buffer: Buffer) -> None:
         self.buffer = buffer
-        self.veto = veto
+        self.veto = Veto(schema)
         self._prices, self._hierarchies = _counted(schema)
         self._log2: Floats = np.zeros(1)
 

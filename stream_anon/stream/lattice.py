@@ -146,4 +146,4 @@ def _vectors(losses: Sequence[Floats], most: int, rng: np.random.Generator) -> I
         found.append(at.copy())
     vectors = np.unique(np.concatenate(found), axis=0)
     kept = rng.permutation(len(vectors))[:most]
-    return np.unique(np.concatenate([vectors[kept], tops[None]]), axis=0)
+    return np.asarray(np.unique(np.concatenate([vectors[kept], tops[None]]), axis=0))

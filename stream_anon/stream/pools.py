@@ -155,10 +155,11 @@ class Pools:
     def _best_cut(self, qi: Ints) -> tuple[int, int] | None:
         """Return the column and position that part the rows most: where two rows apart cost most, by the widest gap."""
         other = np.roll(qi, len(qi) // 2, axis=0)
+        low, high = np.minimum(qi, other), np.maximum(qi, other)
         telling = [
-            float(self._weights[q] * hierarchy.loss(np.minimum(qi[:, q], other[:, q]), np.maximum(qi[:, q], other[:, q])).mean())
+            float(self._weights[q] * hierarchy.loss(low[:, q], high[:, q]).mean())
             for q, hierarchy in enumerate(self._hierarchies)
-        ]  # fmt: skip
+        ]
         for q in np.argsort(-np.array(telling), kind="stable").tolist():
             points, counts = np.unique(qi[:, q], return_counts=True)
             below = np.cumsum(counts)[:-1] / len(qi)

@@ -84,7 +84,8 @@ class StandingClusters(Algorithm):
 
     def _merge(self, slot: int) -> list[Ints]:
         """Merge the cheapest pair again and again and release what satisfies the policy, until the due row leaves."""
-        clusters, groups = self._clusters, []
+        clusters = self._clusters
+        groups: list[Ints] = []
         gone: set[int] = set()
         while int(clusters.born[clusters.of(slot)]) not in gone:
             rest = [c for c in range(len(clusters)) if int(clusters.born[c]) not in gone]

@@ -139,8 +139,9 @@ class Chaos:
                 self.start_worker()
             time.sleep(0.05)
 
-    def wait_for_work(self, records: int = 1_000, patience: float = 40.0) -> None:
+    def wait_for_work(self, patience: float = 40.0) -> None:
         """Until the workers publish again: a kill does no harm to one that is still waiting for its predecessor."""
+        records = 0.9 * self.options.rate  # those of a second
         partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
         reader = KafkaConsumer(bootstrap_servers=self.bootstrap, reconnect_backoff_max_ms=1000)
         before, end = None, time.monotonic() + patience
@@ -170,15 +171,29 @@ class Chaos:
             self.supervise(0.2)
         admin.close()
 
+    def ends(self) -> int:
+        """How far the output can be read by those who read what is committed."""
+        partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
+        with contextlib.closing(
+            KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level="read_committed")
+        ) as reader:
+            return sum(reader.end_offsets(partitions).values())
+
     def wait_until_quiet(self, patience: float = 60.0) -> None:
         """Until nothing more is published: what is left waits for company."""
-        partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
-        reader, end = KafkaConsumer(bootstrap_servers=self.bootstrap), time.monotonic() + patience
-        before = -1
-        while (now := sum(reader.end_offsets(partitions).values())) != before and time.monotonic() < end:
+        before, end = -1, time.monotonic() + patience
+        while (now := self.ends()) != before and time.monotonic() < end:
             before = now
             self.supervise(3.0)
-        reader.close()
+
+    def wait_for_more_than(self, before: int, patience: float = 40.0) -> bool:
+        """Whether more is published than `before`, and soon."""
+        end = time.monotonic() + patience
+        while self.ends() <= before:
+            if time.monotonic() > end:
+                return False
+            self.supervise(0.5)
+        return True
 
     def strike(self) -> None:
         """Do one evil thing."""
@@ -338,20 +353,18 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             chaos.start_worker()
         producer.start()
         began = time.monotonic()
-        chaos.supervise(8.0)
         for _ in range(options.kills):
             chaos.wait_for_work()
             chaos.strike()
         seconds = time.monotonic() - began
-        taken = producer.finish()
-        chaos.wait_for_work()
-        chaos.supervise(15.0)
-        before = len({r["rid"] for _, _, r, _ in chaos.read("read_committed")})
+        producer.finish()
+        chaos.wait_for_members(options.workers)
+        chaos.wait_until_quiet()
+        before = chaos.ends()
         for _ in range(500):
             producer.one()
         taken = producer.flush()
-        chaos.supervise(6.0)
-        after = len({r["rid"] for _, _, r, _ in chaos.read("read_committed")})
+        still_consuming = chaos.wait_for_more_than(before)
         bad_exits, stop_seconds = chaos.stop_workers()
         result = judge(chaos, producer.places())
         return {
@@ -362,7 +375,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             "events": dict(chaos.events),
             "records": taken,
             "records_per_second": round((taken - 500) / seconds),
-            "still_consuming": after > before,
+            "still_consuming": still_consuming,
             "ended_by_themselves": chaos.restarts - chaos.events["kill"] - chaos.events["rebalance"],
             "bad_exits": bad_exits,
             "stop_seconds": round(stop_seconds, 1),

@@ -22,7 +22,7 @@ from stream_anon.core.publish import encode_lines
 from stream_anon.core.schema import Schema
 from stream_anon.demo import admissions
 from stream_anon.errors import Unsupported
-from stream_anon.formats.writers import CsvWriter
+from stream_anon.formats.csv_table import CsvWriter
 from stream_anon.local.pipeline import Pipeline
 from stream_anon.policy import load
 

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+PROGRAM = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from stream_anon.cli import run
+told = []
+for name, *arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run([name, *arguments])
+    told.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(told))
+"""
+PIPE = "import sys; from stream_anon.cli import run; sys.exit(run(['pipe', '-p', 'policy.yaml']))"
 
 
 def install(folder: Path, module: str, source: str, entry_points: str) -> None:
@@ -28,3 +43,10 @@ def run(folder: Path, program: str, *arguments: str, text: str = "") -> subproce
         text=True,
         timeout=120,
     )
+
+
+def commands(folder: Path, *lines: list[str]) -> list[tuple[int, str, str]]:
+    """Run commands of the program in one such process; for each its exit code, stdout and stderr."""
+    done = run(folder, PROGRAM, json.dumps(lines))
+    assert done.returncode == 0, done.stderr
+    return [tuple(told) for told in json.loads(done.stdout)]  # type: ignore[misc]

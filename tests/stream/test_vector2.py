@@ -141,10 +141,3 @@ def test_the_two_rows_left(tmp_path: Path, on_deadline: str, suppressed: list[in
     gone = outcomes[7].suppressed
     assert (gone.ref[:, 1].tolist() if gone is not None else []) == suppressed
     assert sorted(engine.remove(batch.ref).ref[:, 1].tolist()) == inside
-
-
-@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
-def test_both_kernels_give_the_figure(tmp_path: Path, compiled: bool) -> None:
-    of = schema(tmp_path)
-    engine = build(of, compiled=compiled)
-    assert [group.labels for group in engine.push(rows(of), 0.0).groups] == [("J",), ("M",)]

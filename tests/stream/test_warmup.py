@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import ALGORITHMS, POLICIES, row_of, schema_of
+from test_told import GUARDED, write
 from test_vector2 import schema as figure
 
 from stream_anon.core.encode import Encoder
 from stream_anon.core.kernels import COMPILED
+from stream_anon.core.privacy.requirements import Requirements
 from stream_anon.core.schema import Schema
 from stream_anon.local.warmup import warm_up
+from stream_anon.policy import load
 from stream_anon.policy.settings import MaxDelay, StreamSettings
 from stream_anon.stream import build
 
@@ -67,3 +70,14 @@ def test_what_a_model_learns_is_not_made_up(algorithm: str) -> None:
 def test_a_policy_only_trees_can_serve_is_warmed_up(tmp_path: Path) -> None:
     """It uses the policy at hand alone: no other one has to be fit for its settings."""
     warm_up(figure(tmp_path))
+
+
+def test_guards_that_made_up_rows_could_not_satisfy_are_not_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start under guarding nodes once took over a minute: groups were searched that no rows could form."""
+    tried = []
+    repair = Requirements.repair
+    monkeypatch.setattr(Requirements, "repair", lambda self, rows: (tried.append(1), repair(self, rows))[1])
+    warm_up(Schema.compile(load(write(tmp_path, "{max_delay: {records: 40}}", more=GUARDED))))
+    assert 0 < len(tried) < 5_000

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stream_anon.auditor.raw.original import raw_columns
-from stream_anon.auditor.reading.csv_rows import CsvTable, NoTable
+from stream_anon.auditor.reading.formats.csv_rows import CsvTable, NoTable
 from stream_anon.core.decode import Decoder, LineCount, Reject
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats import csv_records
@@ -102,6 +102,7 @@ def test_both_readers_agree_on_csv(data: bytes, sizes: list[int]) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(ANY, MESSES, st.lists(st.sampled_from([b'{"a": 1}', b"[1]", b"{", b"", b"\x00\x01"])).map(b"\n".join)))
+@example(b"null\n")
 def test_both_readers_agree_on_json_lines(data: bytes) -> None:
     found, count = read_as_file(data, ".jsonl")
     assert count.records() == len(found)

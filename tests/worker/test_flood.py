@@ -22,6 +22,7 @@ from stream_anon.observe import logs
 from stream_anon.observe.logs import log_to
 
 CLIENT = logging.getLogger("kafka.somewhere")
+RECORD = {"age": 30, "illness": "flu", "rid": 1}
 
 
 @pytest.fixture
@@ -87,9 +88,17 @@ def test_our_own_words_are_never_collapsed(told: io.StringIO) -> None:
     assert len(lines(told)) == 5
 
 
-def test_a_broker_away_for_a_while_takes_a_few_lines(name: str, tmp_path: Path) -> None:
-    """A worker with each client, one outage for both."""
-    workers: dict[Path, subprocess.Popen[bytes]] = {}
+def test_a_broker_away_for_a_while_is_survived_in_a_few_lines(name: str, tmp_path: Path) -> None:
+    """A worker with each client, one outage for both: each publishes before and after it."""
+    workers: list[tuple[World, Path, subprocess.Popen[bytes]]] = []
+
+    def published(count: int) -> None:
+        for world, *_ in workers:
+            world.produce(*[json.dumps({**RECORD, "person": f"{count}-{n}"}).encode() for n in range(8)])
+        for world, log, _ in workers:
+            world.until(lambda world=world: len(world.read()) >= count)  # type: ignore[misc]
+            assert len(world.read()) == count, log.read_text()
+
     with LocalBroker() as broker:
         try:
             for client in ("kafka-python", "confluent-kafka"):
@@ -97,19 +106,21 @@ def test_a_broker_away_for_a_while_takes_a_few_lines(name: str, tmp_path: Path) 
                 folder = tmp_path / client
                 folder.mkdir()
                 command = [sys.executable, "-m", "stream_anon", "run", "-p", str(policy_on(world, folder))]
-                world.close()
                 with (folder / "log").open("w") as log:
-                    workers[folder / "log"] = subprocess.Popen([*command, "--status-port", "0"], stderr=log)
-            world.until(lambda: all("restored" in log.read_text() for log in workers))
+                    worker = subprocess.Popen([*command, "--status-port", "0"], stderr=log)
+                workers.append((world, folder / "log", worker))
+            published(8)
             broker.stop(kill=True)
             time.sleep(5)
             broker.start()
+            published(16)
         finally:
-            for worker in workers.values():
+            for world, _, worker in workers:
                 worker.send_signal(signal.SIGTERM)
-            for worker in workers.values():
+                world.close()
+            for *_, worker in workers:
                 worker.wait(60)
-    for log in workers:
+    for _, log, _ in workers:
         found = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
         assert len(found) < 60, Counter((line["logger"], line.get("text", line["event"])) for line in found)
         if log.parent.name == "kafka-python":  # the other client may notice nothing in so short a time

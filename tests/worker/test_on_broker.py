@@ -144,20 +144,6 @@ def test_tls_and_scram(world: World, local_broker: LocalBroker) -> None:
     world.published(3, world.worker(options=options, bootstrap=local_broker.sasl_bootstrap))
 
 
-def test_a_broker_restart_is_survived(name: str) -> None:
-    with LocalBroker() as broker:
-        world = World(broker.bootstrap, name).create()
-        try:
-            worker = world.worker()
-            world.produce(*rows(3))
-            world.published(3, worker)
-            broker.restart(kill=True)
-            world.produce(*rows(3, 10))
-            world.published(6, worker)
-        finally:
-            world.close()
-
-
 def test_offsets_that_expired_are_not_read_again(world: World) -> None:
     world.create()
     world.produce(*rows(4))

@@ -21,7 +21,8 @@ from stream_anon.auditor.numbers import Label, Numbers, Rows
 from stream_anon.auditor.policy import Rules
 from stream_anon.auditor.raw.original import Original
 from stream_anon.auditor.raw.views import View, after, before
-from stream_anon.auditor.reading.files import Unreadable, read_chunks
+from stream_anon.auditor.reading.files import read_chunks
+from stream_anon.auditor.reading.formats import Unreadable
 from stream_anon.auditor.scales.trees import TreeScale
 
 Bools = npt.NDArray[np.bool_]

@@ -6,37 +6,24 @@ Every module here that defines a model is known by its code; other distributions
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import Any
+from functools import cache
 
 from stream_anon.auditor.models.base import SLACK, Built, Columns, Counts, Model, PeopleModel, ValueModel
 from stream_anon.auditor.models.guarding_node import Guarding
 from stream_anon.errors import PluginError
-from stream_anon.plugins import installed
+from stream_anon.plugins import defined, installed
 
-__all__ = ["MODELS", "SLACK", "Built", "Columns", "Counts", "Guarding", "Model", "PeopleModel", "ValueModel"]
+__all__ = ["SLACK", "Built", "Columns", "Counts", "Guarding", "Model", "PeopleModel", "ValueModel", "known_models"]
 
 
-def _known() -> dict[str, type[Model]]:
+@cache
+def known_models() -> dict[str, type[Model]]:
+    """Return every model that the auditor can judge, by its word in the policy."""
     found: dict[str, type[Model]] = {}
-    for place, model in (*_own(), *installed("stream_anon.auditor_models")):
+    own = [(place, kind) for place, kind in defined(__name__, __path__) if hasattr(kind, "code")]
+    for place, model in (*own, *installed("stream_anon.auditor_models")):
         if not (isinstance(model, type) and issubclass(model, Model)):
             raise PluginError(f"{place}: not a class based on the auditor's Model")
         if found.setdefault(model.code, model) is not model:
             raise PluginError(f'{place}: the auditor has a model "{model.code}" already')
     return found
-
-
-def _own() -> Iterator[tuple[str, Any]]:
-    """Yield the models of this package, those that define a code."""
-    for name in sorted(info.name for info in iter_modules(__path__)):
-        module = import_module(f"{__name__}.{name}")
-        for kind in vars(module).values():
-            if isinstance(kind, type) and kind.__module__ == module.__name__ and hasattr(kind, "code"):
-                yield module.__name__, kind
-
-
-MODELS = _known()
-"""Every model that the auditor can judge, by its word in the policy."""

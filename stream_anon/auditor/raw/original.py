@@ -17,7 +17,7 @@ from stream_anon.auditor.numbers import Label, Rows
 from stream_anon.auditor.policy import Rules
 from stream_anon.auditor.raw.matching import assign
 from stream_anon.auditor.reading.chunks import AT_ONCE, hashable, parts
-from stream_anon.auditor.reading.files import KINDS, Bad, Unreadable, csv_columns, parquet_columns
+from stream_anon.auditor.reading.formats import Bad, Unreadable, format_of
 from stream_anon.auditor.scales.base import text
 from stream_anon.auditor.scales.trees import TreeScale
 
@@ -188,11 +188,9 @@ def read_original(path: Path, rules: Rules) -> Original:
 
 def raw_columns(path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
     """Yield the columns of a raw file, some rows at a time, and which lines are not records."""
-    kind = KINDS.get(path.suffix.lower())
-    if kind is None:
-        raise Unreadable(f"{path}: unknown kind of file; its name must end with one of: {', '.join(KINDS)}")
+    kind = format_of(path)
     try:
-        if kind == "json":
+        if kind is None:
             with path.open("rb") as file:
                 first = file.readline().removeprefix(b"\xef\xbb\xbf")
                 numbered = ((i, line) for i, line in enumerate(chain([first], file), start=1) if line.strip())
@@ -200,7 +198,7 @@ def raw_columns(path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
                     columns, places = json_columns([line for _, line in some])
                     yield columns, [Bad(place, some[place][0], code) for place, code in places]
         else:
-            yield from csv_columns(path) if kind == "csv" else parquet_columns(path)
+            yield from kind.columns(path)
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}") from None
 
@@ -220,9 +218,9 @@ def json_columns(lines: Iterable[bytes | None]) -> tuple[Columns, list[tuple[int
         except msgspec.ValidationError:  # JSON, with a number that is too large
             record = {}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            record = None
+            record = {}
             bad.append((number, "registry_framing" if (line or b"").startswith(b"\0") else "not_json"))
-        if record is not None and not isinstance(record, dict):
+        if not isinstance(record, dict):
             bad.append((number, "not_object"))
         for name, value in _paths(record if isinstance(record, dict) else {}):
             column = columns.setdefault(name, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,39 +23,20 @@ from stream_anon.auditor.reading.chunks import (
     parts,
     tuples,
 )
-from stream_anon.auditor.reading.csv_rows import CsvTable
+from stream_anon.auditor.reading.formats import TableFormat, Unreadable, format_of
 from stream_anon.auditor.reading.lines import LineReader, key_of
 from stream_anon.auditor.reading.structures import is_compound
-from stream_anon.auditor.scales.base import IntervalScale, SetScale
-from stream_anon.errors import StreamAnonError
-
-KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet"}
-
-_FORMULA = frozenset("=+-@\t\r")
+from stream_anon.auditor.scales import Scale
 
 Kept = list[int] | None
 """Which records are kept, None for all of them."""
 
 
-class Bad(NamedTuple):
-    """A line that is not a record: its place among those read with it, its number, and the code of what is wrong."""
-
-    place: int
-    line: int
-    code: str
-
-
-class Unreadable(StreamAnonError):
-    """A file to be audited cannot be read."""
-
-
 def read_chunks(path: Path, rules: Rules | None, findings: Findings) -> Iterator[Chunk]:
     """Yield the records of a published file in chunks."""
-    kind = KINDS.get(path.suffix.lower())
-    if kind is None:
-        raise Unreadable(f"{path}: unknown kind of file; its name must end with one of: {', '.join(KINDS)}")
+    kind = format_of(path)
     try:
-        if kind == "json":
+        if kind is None:
             reader = LineReader(rules, findings)
             with path.open("rb") as file:
                 for lines in parts(file, AT_ONCE):
@@ -66,9 +47,9 @@ def read_chunks(path: Path, rules: Rules | None, findings: Findings) -> Iterator
         raise Unreadable(f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}") from None
 
 
-def _tables(path: Path, kind: str, rules: Rules | None, findings: Findings) -> Iterator[Chunk]:
+def _tables(path: Path, kind: TableFormat, rules: Rules | None, findings: Findings) -> Iterator[Chunk]:
     judged = False
-    for columns, bad in csv_columns(path) if kind == "csv" else parquet_columns(path):
+    for columns, bad in kind.columns(path):
         if not judged:
             _judge_columns(columns, rules, findings)
             judged = True
@@ -83,7 +64,7 @@ def _tables(path: Path, kind: str, rules: Rules | None, findings: Findings) -> I
             values = columns.get(name, [None] * n)
             return values if kept is None or name not in columns else [values[i] for i in kept]
 
-        labels = [_labels(chosen(name), scale, kind) for name, scale in rules.quasi.items()] if rules else []
+        labels = [_labels(chosen(name), scale, kind.typed) for name, scale in rules.quasi.items()] if rules else []
         for name in (*rules.sensitive, *rules.plain) if rules else ():
             inside = [
                 i
@@ -152,11 +133,11 @@ def _facts(columns: dict[str, list[Any]], findings: Findings) -> tuple[dict[str,
     return facts, kept
 
 
-def _labels(values: list[Any], scale: Any, kind: str) -> list[Any]:
+def _labels(values: list[Any], scale: Scale, typed: bool) -> list[Any]:
     """Return labels as JSON would hold them: CSV files hold intervals and sets as JSON text."""
-    if kind == "parquet":
+    if typed:
         return [hashable(value) for value in values]
-    if not isinstance(scale, IntervalScale | SetScale):
+    if scale.label_type is str:
         return values
     known: dict[str, Any] = {}
     for value in set(values):
@@ -165,45 +146,3 @@ def _labels(values: list[Any], scale: Any, kind: str) -> list[Any]:
         except ValueError:
             known[value] = value
     return [known[value] for value in values]
-
-
-def csv_columns(path: Path) -> Iterator[tuple[dict[str, list[Any]], list[Bad]]]:
-    """Yield columns of text, some records at a time, and which lines are not records.
-
-    A line that is no record has no value in any column.
-    """
-    with path.open("rb") as file:
-        table = CsvTable(path, file)
-        nothing = [None] * len(table.names)
-        for rows in parts(table, AT_ONCE):
-            cells = [nothing if isinstance(row, str) else list(map(unquoted, row)) for _, row in rows]
-            bad = [Bad(i, line, row) for i, (line, row) in enumerate(rows) if isinstance(row, str)]
-            columns = list(zip(*cells, strict=True)) if table.names else []
-            yield {name: list(column) for name, column in zip(table.names, columns, strict=True)}, bad
-
-
-def unquoted(cell: str) -> str:
-    """Return a cell without the mark that keeps spreadsheets from running it as a formula.
-
-    >>> unquoted("'=1+1"), unquoted("''@x"), unquoted("'tis"), unquoted("-1")
-    ('=1+1', "'@x", "'tis", '-1')
-    """
-    return cell[1:] if cell[:1] == "'" and cell.lstrip("'")[:1] in _FORMULA else cell
-
-
-def parquet_columns(path: Path) -> Iterator[tuple[dict[str, list[Any]], list[Bad]]]:
-    """Yield columns of plain values, nested ones by dotted name."""
-    try:
-        import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
-        import pyarrow.parquet as pq  # type: ignore[import-untyped,unused-ignore]
-    except ImportError:
-        raise Unreadable("Parquet needs pyarrow: pip install 'stream-anon[parquet]'") from None
-    with path.open("rb") as raw:
-        try:
-            for part in pq.ParquetFile(raw).iter_batches(batch_size=AT_ONCE):
-                table = pa.Table.from_batches([part])
-                while any(pa.types.is_struct(kind) for kind in table.schema.types):
-                    table = table.flatten()
-                yield {name: table.column(i).to_pylist() for i, name in enumerate(table.column_names)}, []
-        except pa.ArrowInvalid:
-            raise Unreadable(f"{path}: not a Parquet file") from None

@@ -10,16 +10,13 @@ import msgspec
 
 from stream_anon.auditor.policy import Rules
 from stream_anon.auditor.reading.chunks import ENVELOPE, FACTS
-from stream_anon.auditor.scales.base import IntervalScale, SetScale
 
 Kinds = dict[str, Any]
 
 
 def label_kinds(rules: Rules) -> Kinds:
     """Return the JSON type of each quasi-identifier's labels."""
-    pair = tuple[int | float | None, int | float | None] | None
-    forms = {IntervalScale: pair, SetScale: tuple[str, ...]}
-    return {name: forms.get(type(scale), str) for name, scale in rules.quasi.items()}
+    return {name: scale.label_type for name, scale in rules.quasi.items()}
 
 
 def own_kinds(rules: Rules) -> Kinds:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from stream_anon.auditor.scales.base import MISSING, OUTSIDE, UNKNOWN, Absent, Reading, Spans, Verdict, labelled
+from stream_anon.auditor.scales.base import MISSING, OUTSIDE, UNKNOWN, Absent, Reading, Scale, Verdict, labelled
 from stream_anon.errors import Diagnostic, PolicyError
 
 Branches = dict[str, Any]
 """A nested mapping; a leaf maps to an empty one."""
 
 
-class TreeScale(Spans):
+class TreeScale(Scale):
     """A scale of named values: leaves are numbered in tree order, so that every node is a range of them.
 
     >>> tree = TreeScale({"any": {"lung": {"flu": {}, "cough": {}}, "gut": {"colitis": {}}}}, Absent())
@@ -41,6 +41,11 @@ class TreeScale(Spans):
         for child, deeper in below.items():
             self._walk(child.partition("\0")[0], deeper)
         self.spans.setdefault(label, []).append((first, len(self.leaves) - 1))
+
+    @classmethod
+    def of(cls, attribute: dict[str, Any], absent: Absent, folder: Path) -> Self:
+        """Read the scale from its attribute's entry in the policy: that is for the kinds of trees."""
+        raise NotImplementedError
 
     def read(self, label: Any) -> Verdict:
         """Interpret a label as the leaves below its node; if several nodes share it, as all that it may mean."""
@@ -82,16 +87,46 @@ class TreeScale(Spans):
         return max(self.spans[label], key=lambda span: span[1] - span[0])
 
 
+class FlatScale(TreeScale):
+    """A tree with all values directly below one root."""
+
+    kind: ClassVar[str] = "flat"
+
+    @classmethod
+    def of(cls, attribute: dict[str, Any], absent: Absent, folder: Path) -> Self:
+        """Read the scale from its attribute's entry in the policy."""
+        return cls({"*": {str(value): {} for value in attribute["hierarchy"]["values"]}}, absent)
+
+
+class InlineScale(TreeScale):
+    """A tree written in the policy."""
+
+    kind: ClassVar[str] = "tree"
+
+    @classmethod
+    def of(cls, attribute: dict[str, Any], absent: Absent, folder: Path) -> Self:
+        """Read the scale from its attribute's entry in the policy."""
+        [(root, below)] = attribute["hierarchy"]["tree"].items()
+        return cls(inline(root, below), absent)
+
+
+class CsvScale(TreeScale):
+    """A tree in ARX's CSV form, in a file beside the policy."""
+
+    kind: ClassVar[str] = "csv"
+
+    @classmethod
+    def of(cls, attribute: dict[str, Any], absent: Absent, folder: Path) -> Self:
+        """Read the scale from its attribute's entry in the policy."""
+        shape = attribute["hierarchy"]
+        return cls(from_csv(folder / shape["path"], shape.get("delimiter", ";")), absent)
+
+
 def inline(node: str, below: Mapping[str, Any] | Sequence[str] | None) -> Branches:
     """Return the branches of a tree in the policy: mappings, lists of leaves, or nothing below a leaf."""
     if isinstance(below, Mapping):
         return {node: {k: v for child, deeper in below.items() for k, v in inline(str(child), deeper).items()}}
     return {node: {str(leaf): {} for leaf in below or ()}}
-
-
-def flat(values: Sequence[str]) -> Branches:
-    """Return a tree with all values directly below one root."""
-    return {"*": {str(value): {} for value in values}}
 
 
 def from_csv(path: Path, delimiter: str) -> Branches:

@@ -13,12 +13,13 @@ from stream_anon.batch.shared.leftovers import members_of, place_leftovers
 from stream_anon.batch.sweep.improve import improve
 from stream_anon.batch.sweep.index import index_of
 from stream_anon.batch.sweep.lattice import Lattice, lattice_of
+from stream_anon.batch.sweep.settings import SweepSettings
 from stream_anon.batch.sweep.walk import NOWHERE, compact, walk
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.judge import Judge
 from stream_anon.core.schema import Schema
-from stream_anon.policy.batch_settings import SweepSettings
+from stream_anon.grammar.fields import Settings
 
 AT_ONCE = 250
 """Vectors walked between two words to the watcher."""
@@ -42,6 +43,7 @@ class Sweep:
     [[0, 1, 3], [2, 4, 5]]
     """
 
+    settings: ClassVar[type[Settings]] = SweepSettings
     support: ClassVar[Support] = Support()
     nanoseconds: ClassVar[float] = 0.0
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from stream_anon.batch.shared.dense import Dense
 from stream_anon.batch.shared.levels import cell_loss, geometric, is_number, levels_of
+from stream_anon.batch.sweep.settings import SweepSettings
 from stream_anon.core.hierarchy import Floats, Hierarchy, Ints
-from stream_anon.policy.batch_settings import SweepSettings
 
 NAMES = 2**56
 """Names are drawn below this: the sum of one per column still fits 64 bits for 127 columns."""

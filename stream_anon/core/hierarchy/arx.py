@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated, Literal
 
-from stream_anon.core.hierarchy.tree import Node
+from pydantic import Field
+
+from stream_anon.core.hierarchy.base import Leaves
+from stream_anon.core.hierarchy.settings import HierarchySettings
+from stream_anon.core.hierarchy.tree import Node, Tree
 from stream_anon.errors import Diagnostic, PolicyError
 from stream_anon.grammar.tables import Cell, read_cells
 
@@ -81,3 +86,17 @@ def _parent_mistakes(lines: list[tuple[int, list[Cell]]], shown: str) -> list[Di
             message = f'the last column must be the same on every line: "{root}"'
             found.append(Diagnostic("two-roots", message, shown, line, last.column, last.width, f'write "{root}"'))
     return found
+
+
+class CsvHierarchy(HierarchySettings):
+    """A tree in ARX's CSV form: no header, one line per leaf, column i is the label at level i, the last one `*`."""
+
+    named_nodes = True
+
+    kind: Literal["csv"]
+    path: str
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ";"
+
+    def build(self, folder: Path, leaves: Leaves) -> Tree:
+        """Return the tree that is in the file."""
+        return Tree(read_tree(folder / self.path, self.path, self.delimiter), leaves)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from calendar import monthrange
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from stream_anon.core.hierarchy.base import (
     MISSING_LABEL,
@@ -26,6 +29,8 @@ from stream_anon.core.hierarchy.base import (
     encode_each,
 )
 from stream_anon.core.hierarchy.ladder import ladder_loss, shared
+from stream_anon.core.hierarchy.settings import HierarchySettings
+from stream_anon.errors import Problem
 
 _DAY = 86_400
 _WEEK = 7 * _DAY
@@ -141,3 +146,28 @@ class Calendar:
     def signature(self) -> str:
         """Return all settings as text."""
         return f"calendar {self._names} {self._ticks} {self._extra}"
+
+
+Unit = Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"]
+
+
+class CalendarHierarchy(HierarchySettings):
+    """Instants that become hours, days, weeks, months ...: the first level is the finest that is ever published."""
+
+    types = ("timestamp",)
+
+    kind: Literal["calendar"]
+    levels: list[Unit] = Field(min_length=1)
+    epoch: Literal["seconds", "milliseconds"] = "milliseconds"
+
+    def build(self, folder: Path, leaves: Leaves) -> Calendar:
+        """Return the calendar of these levels."""
+        return Calendar(self.levels, 1000 if self.epoch == "milliseconds" else 1, leaves)
+
+    def rules(self, type_: str) -> Iterator[Problem]:
+        """Yield levels that do not go from fine to coarse."""
+        order = list(SECONDS)
+        for index, (finer, coarser) in enumerate(pairwise(self.levels), start=1):
+            if order.index(coarser) <= order.index(finer):
+                hint = f"in this order: {', '.join(order)}"
+                yield Problem(("levels", index), "not-increasing", "levels go from fine to coarse", hint)

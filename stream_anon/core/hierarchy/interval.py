@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from stream_anon.core.hierarchy.base import CostTable, Floats, Ints, Kind, Leaves, Trouble, encode_each
 from stream_anon.core.hierarchy.ladder import shared, span_loss
+from stream_anon.core.hierarchy.settings import HierarchySettings
+from stream_anon.errors import Problem, warning
+from stream_anon.grammar.fields import Number
 
 OPEN_LIMIT = 2**52
 """Open domains end here: beyond it neighbouring integers are one and the same JSON number to many readers."""
+
+MAX_STEPS = 1e15
+"""Positions are whole numbers of steps; beyond 2^53 (9e15) a float no longer tells neighbours apart."""
+
+FEW_STEPS = 50
+"""Up to so many, values are common enough that an end is nobody's in particular: a grade, a floor, a count."""
+
+_CELLS = 20
+"""Cells of the finer of two proposed grids: ages fall into fives."""
+
+_WHOLE = 1e-9
+"""How far a quotient of two grids may be from a whole number: 0.3 / 0.1 is not exactly 3 in binary."""
 
 
 class Interval:
@@ -127,3 +145,144 @@ def _number(text: str, whole: bool) -> float:
         return int(text) if whole else float(text)
     except ValueError:
         return math.nan
+
+
+def _grids(value: Any) -> Any:
+    """No grids at all for the word `none`, which is said on purpose; None is nothing said."""
+    if isinstance(value, str) and value != "none":
+        raise ValueError('a list of grids, finest first, or "none" for exact ends')
+    return [] if value == "none" else value
+
+
+Grids = Annotated[
+    list[Annotated[Number, Field(gt=0)]] | None,
+    BeforeValidator(_grids),
+    WithJsonSchema(
+        {"anyOf": [{"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}, {"enum": ["none", None]}]}
+    ),
+]
+"""Grids from fine to coarse, an empty list where none is wanted, None where nothing was said."""
+
+
+class IntervalHierarchy(HierarchySettings):
+    """Numbers become intervals `[low, high]`.
+
+    With `range`, the loss of an interval is its width over the width of the range, and a number outside is unknown.
+    Without it the domain is open, and `scale` says at what width everything is lost. `snap` lists grids, finest first:
+    an interval is widened to the cell of the first grid that holds it, else its ends to the coarsest grid, so that no
+    end is some person's value. A quasi-identifier of more than 50 steps needs it; `snap: none` publishes exact ends.
+    Numbers that are not integers are told apart only down to `step`.
+    """
+
+    types = ("integer", "number")
+
+    kind: Literal["interval"]
+    range: tuple[Number, Number] | None = Field(default=None, strict=False)
+    scale: Annotated[Number, Field(gt=0)] | None = None
+    snap: Grids = None
+    step: Annotated[Number, Field(gt=0)] | None = None
+
+    def build(self, folder: Path, leaves: Leaves) -> Interval:
+        """Return intervals over the range, or over an open domain."""
+        low, high = self.range or (None, None)
+        return Interval(low, high, self.scale, self.snap or (), self.step, leaves)
+
+    def rules(self, type_: str) -> Iterator[Problem]:
+        """Yield a domain that is not one, a step that is missing or useless, and grids that do not nest."""
+        if self.range is not None and self.scale is not None:
+            hint = "keep range for a closed domain, scale for an open one"
+            yield Problem(("scale",), "either-or", '"range" and "scale" exclude each other', hint)
+        if self.range is None and self.scale is None:
+            hint = 'add "range: [low, high]"'
+            yield Problem(("range",), "missing-key", 'one of "range" and "scale" is needed', hint)
+        if self.range is not None and self.range[0] >= self.range[1]:
+            yield Problem(("range",), "not-increasing", "the range must go from low to high", "swap its ends")
+        if type_ == "number" and self.step is None:
+            hint = 'add "step: 0.1", the finest difference that is told apart'
+            yield Problem(("step",), "missing-key", "numbers need a step", hint)
+        if type_ == "integer":
+            yield from self._whole_numbers()
+        step = 1.0 if type_ == "integer" else self.step
+        yield from _nested_grids(self.snap or [], step)
+        yield from self._size(step or 1.0)
+
+    def quasi_rules(self) -> Iterator[Problem]:
+        """Yield many values without grids, where nothing says that exact ends may be published."""
+        if self.snap != [] and self.exact_ends:
+            message = "without a grid the ends of published intervals are somebody's exact values"
+            hint = f'add "snap: {self.proposed_grids()}", or say "snap: none" if exact ends may be published'
+            yield Problem(("snap",), "missing-snap", message, hint)
+
+    def quasi_warnings(self) -> Iterator[Problem]:
+        """Yield exact ends that are published on purpose."""
+        if self.snap == [] and self.exact_ends:
+            message = "the ends of published intervals are exact values of somebody in the group"
+            yield warning(("snap",), "exact-ends", message, f"snap: {self.proposed_grids()}")
+
+    @property
+    def exact_ends(self) -> bool:
+        """Whether ends of published intervals can be somebody's exact values: many steps, and no grid coarser than one.
+
+        Few steps are a grid by themselves.
+        """
+        if not (self.range or self.scale):
+            return False
+        if self.snap and self.snap[-1] > self._unit * (1 + _WHOLE):
+            return False
+        return self.range is None or self._width > FEW_STEPS
+
+    def proposed_grids(self) -> str:
+        """Return two grids that divide the domain into some twenty and some four to ten cells, as a policy has them.
+
+        >>> IntervalHierarchy(kind="interval", range=(0, 99)).proposed_grids()
+        '[5, 10]'
+        >>> IntervalHierarchy(kind="interval", range=(0, 9), step=0.05).proposed_grids()
+        '[0.5, 2.5]'
+        """
+        cells = self._width / _CELLS
+        power = 10 ** max(math.floor(math.log10(cells)), 0) if cells > 0 else 1
+        fine = next(n * power for n in (1, 2, 5, 10) if n * power >= cells * 0.999)
+        fine, coarse = (2, 10) if fine == 1 else (fine, fine * (2 if str(fine)[0] == "5" else 5))
+        return "[" + ", ".join(f"{round(grid * self._unit, 12):.15g}" for grid in (fine, coarse)) + "]"
+
+    @property
+    def _unit(self) -> float:
+        return self.step or 1.0
+
+    @property
+    def _width(self) -> float:
+        """The domain in steps."""
+        low, high = self.range or (0.0, self.scale or 0.0)
+        return (high - low) / self._unit
+
+    def _whole_numbers(self) -> Iterator[Problem]:
+        if self.step is not None:
+            hint = "remove step, or say type: number"
+            yield Problem(("step",), "unused-key", "integers are told apart by 1", hint)
+        if self.range is not None and not all(end.is_integer() for end in self.range):
+            yield Problem(("range",), "bad-value", "the range of integers has whole ends", "or say type: number")
+
+    def _size(self, step: float) -> Iterator[Problem]:
+        numbers = {"range": self.range or (), "scale": (self.scale or 0.0,), "snap": self.snap or ()}
+        for key, values in numbers.items():
+            if any(abs(value) > MAX_STEPS * step for value in values):
+                message = f"{key} is more than {MAX_STEPS:.0e} steps wide or away from 0"
+                yield Problem((key,), "out-of-range", message, "use a coarser step, or smaller numbers")
+
+
+def _nested_grids(snap: list[float], step: float | None) -> Iterator[Problem]:
+    if snap and step is not None and not _multiple(snap[0], step):
+        message = "a grid must be a multiple of the step" if step != 1 else "a grid must be a whole number"
+        yield Problem(("snap", 0), "not-a-multiple", message, f"a multiple of {step:g}")
+    for index, (finer, coarser) in enumerate(pairwise(snap), start=1):
+        if coarser <= finer:
+            yield Problem(("snap", index), "not-increasing", "grids go from fine to coarse", f"above {finer:g}")
+        elif not _multiple(coarser, finer):
+            hint = f"a multiple of {finer:g}"
+            message = "cells of a finer grid must fit into this one"
+            yield Problem(("snap", index), "not-a-multiple", message, hint)
+
+
+def _multiple(coarse: float, fine: float) -> bool:
+    quotient = coarse / fine
+    return quotient >= 1 - _WHOLE and abs(quotient - round(quotient)) <= _WHOLE * quotient

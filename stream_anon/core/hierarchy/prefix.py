@@ -5,9 +5,11 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from stream_anon.core.hierarchy.base import (
     MISSING_LABEL,
@@ -20,6 +22,7 @@ from stream_anon.core.hierarchy.base import (
     encode_each,
 )
 from stream_anon.core.hierarchy.ladder import ladder_loss, shared
+from stream_anon.core.hierarchy.settings import HierarchySettings
 from stream_anon.core.hierarchy.tree import text_of
 
 _ALPHABETS = {"digits": string.digits, "alphanumeric": string.digits + string.ascii_uppercase}
@@ -108,3 +111,15 @@ class Prefix:
     def signature(self) -> str:
         """Return all settings as text."""
         return f"prefix {self._length} {self._alphabet} {self._extra}"
+
+
+class PrefixHierarchy(HierarchySettings):
+    """Codes of one length that lose characters from the right, such as zip codes: 02139, 0213*, 021**."""
+
+    kind: Literal["prefix"]
+    length: int = Field(ge=1, le=12)
+    alphabet: Literal["digits", "alphanumeric"] = "digits"
+
+    def build(self, folder: Path, leaves: Leaves) -> Prefix:
+        """Return the codes of this length."""
+        return Prefix(self.length, self.alphabet, leaves)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
 
 from stream_anon.core.hierarchy.base import Ints, Leaves
+from stream_anon.core.hierarchy.settings import HierarchySettings, repeated
 from stream_anon.core.hierarchy.tree import Node, Tree
+from stream_anon.errors import Problem
 
 
 class ValueSet(Tree):
@@ -38,3 +43,18 @@ class ValueSet(Tree):
     def signature(self) -> str:
         """Return a digest of the values."""
         return "set " + super().signature()
+
+
+class SetHierarchy(HierarchySettings):
+    """No hierarchy: different values become the set of them. For `l-clustering`."""
+
+    kind: Literal["set"]
+    values: list[str] = Field(min_length=1)
+
+    def build(self, folder: Path, leaves: Leaves) -> ValueSet:
+        """Return the sets of these values."""
+        return ValueSet(self.values, leaves)
+
+    def rules(self, type_: str) -> Iterator[Problem]:
+        """Yield values that are listed twice."""
+        yield from repeated("values", self.values)

@@ -1,104 +1,89 @@
-"""How a value may become less exact: one small settings class per kind of hierarchy. What they do is in `core`."""
+"""The settings of a hierarchy: what a policy says of it, what must hold, and how the hierarchy is built.
+
+A kind of hierarchy is one module of this package: its settings (a subclass of `HierarchySettings`) and the class that
+does the work (it keeps to `Hierarchy` in `base`). Everything else is derived from the registry `HIERARCHIES`.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, ClassVar
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
-from typing_extensions import TypeAliasType
-
-from stream_anon.grammar.fields import Number, Settings
-
-Unit = Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"]
-Branch = TypeAliasType("Branch", "dict[str, Branch] | list[str] | None")
-
-
-def _grids(value: Any) -> Any:
-    """No grids at all for the word `none`, which is said on purpose; None is nothing said."""
-    if isinstance(value, str) and value != "none":
-        raise ValueError('a list of grids, finest first, or "none" for exact ends')
-    return [] if value == "none" else value
+from stream_anon.core.hierarchy.base import Hierarchy, Leaves
+from stream_anon.errors import Problem
+from stream_anon.grammar.fields import Settings
+from stream_anon.grammar.registry import Registry
 
 
-Grids = Annotated[
-    list[Annotated[Number, Field(gt=0)]] | None,
-    BeforeValidator(_grids),
-    WithJsonSchema(
-        {"anyOf": [{"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}, {"enum": ["none", None]}]}
-    ),
-]
-"""Grids from fine to coarse, an empty list where none is wanted, None where nothing was said."""
+class HierarchySettings(Settings):
+    """The settings of one kind of hierarchy.
 
-
-class IntervalHierarchy(Settings):
-    """Numbers become intervals `[low, high]`.
-
-    With `range`, the loss of an interval is its width over the width of the range, and a number outside is unknown.
-    Without it the domain is open, and `scale` says at what width everything is lost. `snap` lists grids, finest first:
-    an interval is widened to the cell of the first grid that holds it, else its ends to the coarsest grid, so that no
-    end is some person's value. A quasi-identifier of more than 50 steps needs it; `snap: none` publishes exact ends.
-    Numbers that are not integers are told apart only down to `step`.
+    A subclass narrows `kind` to the literal by which a policy chooses it. `types` are the types of values it can hold.
+    `named_nodes`: it is built into a `Tree`, whose nodes have names. Paths of problems and warnings are relative to the
+    hierarchy's entry in the policy.
     """
 
-    kind: Literal["interval"]
-    range: tuple[Number, Number] | None = Field(default=None, strict=False)
-    scale: Annotated[Number, Field(gt=0)] | None = None
-    snap: Grids = None
-    step: Annotated[Number, Field(gt=0)] | None = None
+    kind: str
+    types: ClassVar[tuple[str, ...]] = ("category",)
+    named_nodes: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, folder: Path, leaves: Leaves) -> Hierarchy:
+        """Return the hierarchy, with files from the folder; raise PolicyError for a broken file."""
+
+    def rules(self, type_: str) -> Iterator[Problem]:
+        """Yield what is contradictory in the settings, for values of this type; opens no file."""
+        yield from ()
+
+    def quasi_rules(self) -> Iterator[Problem]:
+        """Yield what a quasi-identifier needs beyond that."""
+        yield from ()
+
+    def quasi_warnings(self) -> Iterator[Problem]:
+        """Yield likely mistakes in the valid settings of a quasi-identifier."""
+        yield from ()
 
 
-class FlatHierarchy(Settings):
-    """Named values that become `*` when they differ."""
+HIERARCHIES: Registry[HierarchySettings] = Registry(
+    HierarchySettings,  # type: ignore[type-abstract]
+    key="kind",
+    group="stream_anon.hierarchies",
+)
+"""Every kind of hierarchy by its word in the policy; other distributions add theirs by entry points of that group."""
 
-    kind: Literal["flat"]
-    values: list[str] = Field(min_length=1)
-
-
-class TreeHierarchy(Settings):
-    """A tree written inline: each node maps to its children, leaves as a list, or to nothing if it is one; one root."""
-
-    kind: Literal["tree"]
-    tree: dict[str, Branch] = Field(min_length=1, max_length=1)
+AnyHierarchy = Annotated[HierarchySettings, HIERARCHIES]
+"""The settings of any kind of hierarchy that is known."""
 
 
-class CsvHierarchy(Settings):
-    """A tree in ARX's CSV form: no header, one line per leaf, column i is the label at level i, the last one `*`."""
-
-    kind: Literal["csv"]
-    path: str
-    delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ";"
-
-
-class PrefixHierarchy(Settings):
-    """Codes of one length that lose characters from the right, such as zip codes: 02139, 0213*, 021**."""
-
-    kind: Literal["prefix"]
-    length: int = Field(ge=1, le=12)
-    alphabet: Literal["digits", "alphanumeric"] = "digits"
+def hierarchy_problems(path: tuple[str | int, ...], type_: str, hierarchy: HierarchySettings) -> Iterator[Problem]:
+    """Yield every rule that a hierarchy breaks, as that of the attribute at this path, of this type."""
+    path = (*path, "hierarchy")
+    if type_ not in hierarchy.types:
+        message = f"a hierarchy of kind {hierarchy.kind} does not fit the type {type_}"
+        fitting = ", ".join(word for word in HIERARCHIES.words if type_ in HIERARCHIES[word].types)
+        yield Problem((*path, "kind"), "kind-and-type", message, f"for {type_}: {fitting}")
+        return
+    yield from at(path, hierarchy.rules(type_))
 
 
-class CalendarHierarchy(Settings):
-    """Instants that become hours, days, weeks, months ...: the first level is the finest that is ever published."""
-
-    kind: Literal["calendar"]
-    levels: list[Unit] = Field(min_length=1)
-    epoch: Literal["seconds", "milliseconds"] = "milliseconds"
+def at(path: tuple[str | int, ...], found: Iterator[Problem]) -> Iterator[Problem]:
+    """Yield problems with their paths below another one."""
+    for problem in found:
+        yield replace(problem, path=(*path, *problem.path))
 
 
-class SetHierarchy(Settings):
-    """No hierarchy: different values become the set of them. For `l-clustering`."""
-
-    kind: Literal["set"]
-    values: list[str] = Field(min_length=1)
+def trees() -> tuple[str, ...]:
+    """Return the kinds of hierarchy that are trees of named nodes."""
+    return tuple(word for word in HIERARCHIES.words if HIERARCHIES[word].named_nodes)
 
 
-HierarchySettings = Annotated[
-    IntervalHierarchy
-    | FlatHierarchy
-    | TreeHierarchy
-    | CsvHierarchy
-    | PrefixHierarchy
-    | CalendarHierarchy
-    | SetHierarchy,
-    Field(discriminator="kind"),
-]
+def repeated(key: str, values: Sequence[str]) -> Iterator[Problem]:
+    """Yield the values that a list names again."""
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        if value in seen:
+            yield Problem((key, index), "duplicate-value", "this value is listed twice", "remove one of them")
+        seen.add(value)

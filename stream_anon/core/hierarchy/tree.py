@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
+from typing_extensions import TypeAliasType
 
 from stream_anon.core.hierarchy.base import CostTable, Floats, Ints, Kind, Leaves, encode_each
+from stream_anon.core.hierarchy.settings import HierarchySettings
+from stream_anon.errors import Problem
 
 Counting = Literal["ncp", "leaves", "descendants", "subtree", "height"]
 """What a node costs: its share of the leaves, its leaves, the nodes below it, those and itself, its relative height."""
@@ -203,3 +208,40 @@ def text_of(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else str(value)
+
+
+Branch = TypeAliasType("Branch", "dict[str, Branch] | list[str] | None")
+
+
+class TreeHierarchy(HierarchySettings):
+    """A tree written inline: each node maps to its children, leaves as a list, or to nothing if it is one; one root."""
+
+    named_nodes = True
+
+    kind: Literal["tree"]
+    tree: dict[str, Branch] = Field(min_length=1, max_length=1)
+
+    def build(self, folder: Path, leaves: Leaves) -> Tree:
+        """Return the tree as it is written."""
+        [(root, below)] = self.tree.items()
+        return Tree(branch(root, below), leaves)
+
+    def rules(self, type_: str) -> Iterator[Problem]:
+        """Yield nodes without leaves, and names that are given twice."""
+        yield from _visit(("tree",), self.tree, set())
+
+
+def _visit(at: tuple[str | int, ...], below: Branch, seen: set[str]) -> Iterator[Problem]:
+    if below is None:
+        return
+    if not below:
+        yield Problem(at, "no-children", "this node has no leaf below it", "list its leaves, or make it a leaf")
+    labels = below.items() if isinstance(below, dict) else enumerate(below)
+    for key, child in labels:
+        label = str(key) if isinstance(below, dict) else str(child)
+        if label in seen:
+            hint = "give each node a name of its own"
+            yield Problem((*at, key), "duplicate-value", "another node of the tree has this name", hint)
+        seen.add(label)
+        if isinstance(below, dict):
+            yield from _visit((*at, key), below[str(key)], seen)

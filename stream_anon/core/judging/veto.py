@@ -9,7 +9,6 @@ proof. Where that would take too many, blocks are made larger from the start.
 from __future__ import annotations
 
 import hashlib
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_anon.core.batch import NO_GUARD, Batch
-from stream_anon.core.hierarchy import TREES, Tree
+from stream_anon.core.hierarchy import Tree
 from stream_anon.core.hierarchy.base import Floats, Ints
+from stream_anon.core.hierarchy.settings import trees
 from stream_anon.core.loss.sensitive import sensitive_loss
 from stream_anon.core.privacy.base import SLACK, PrivacyModel, distinct
 from stream_anon.core.privacy.settings import Attribute, ColumnModelSettings, Place
@@ -178,8 +179,8 @@ class GuardingNodeSettings(ColumnModelSettings):
             hint = f'add "guarding_node: FIELD" to the attribute "{self.attribute}"'
             message = "no field says which node a person guards"
             yield Problem(("attribute",), "missing-guarding-node", message, hint)
-        if attribute.hierarchy is None or attribute.hierarchy.kind not in TREES:
-            hint = f'give "{self.attribute}" a hierarchy of kind {", ".join(TREES)}'
+        if attribute.hierarchy is None or not attribute.hierarchy.named_nodes:
+            hint = f'give "{self.attribute}" a hierarchy of kind {", ".join(trees())}'
             yield Problem(("attribute",), "needs-tree", "guarding nodes are nodes of a tree", hint)
 
     def build(self, place: Place) -> GuardingNode:

@@ -167,5 +167,5 @@ def more_than_values(l: int, column: Column) -> Iterator[Problem]:  # noqa: E741
         yield warning(("l",), "l-above-values", message, f"at most {tree.size}")
 
 
-MODELS: Registry[ModelSettings] = Registry(ModelSettings, "model", "stream_anon.privacy_models")
+MODELS: Registry[ModelSettings] = Registry(ModelSettings, key="model", group="stream_anon.privacy_models")
 """Every privacy model by its word in the policy; other distributions add theirs by entry points of that group."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 from pydantic import BaseModel
 
-from stream_anon.core.hierarchy.settings import Branch
+from stream_anon.core.hierarchy.tree import Branch
 from stream_anon.grammar.registry import Registry
 from stream_anon.policy.policy import Policy
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import (
     DEPTH,
@@ -18,29 +14,10 @@ from stream_anon.core.kernels import (
     START,
     TABLE,
     UNITS,
-    Prices,
-    compiled,
     inner,
     line,
     price,
 )
-
-
-class Columns(NamedTuple):
-    """The columns of a buffer that kernels read."""
-
-    qi: Ints
-    subject: Ints
-    sensitive: Ints
-    serial: Ints
-    arrived: Floats
-
-
-class Counted(NamedTuple):
-    """The requirements a kernel can check: k different people, and per sensitive column so many different values."""
-
-    k: int
-    values: Ints
 
 
 @inner
@@ -51,14 +28,6 @@ def union(facts: Ints, values: Floats, weight: Floats, qi: Ints, slot: int, low:
         at = qi[slot, q]
         total += weight[q] * price(facts, values, q, min(low[q], at), max(high[q], at))
     return total
-
-
-@inner
-def gather(qi: Ints, slots: Ints, count: int, codes: Ints) -> None:
-    """Copy the columns of some rows into consecutive memory, as they are read many times."""
-    for q in range(qi.shape[1]):
-        for i in range(count):
-            codes[q, i] = qi[slots[i], q]
 
 
 @inner
@@ -117,68 +86,3 @@ def climb_ladder(
                 costs[i] = share * cost if left <= codes[i] < left + unit else costs[i]
     for i in range(count):
         costs[i] = costs[i] if codes[i] < highest else share  # an extra leaf shares nothing
-
-
-@inner
-def add_columns(costs: Floats, count: int, total: Floats) -> None:
-    """Sum the costs of all columns, in their order."""
-    for i in range(count):
-        total[i] = 0.0
-    for q in range(len(costs)):
-        add(costs[q], count, total)
-
-
-@inner
-def add(costs: Floats, count: int, total: Floats) -> None:
-    """Add the costs of one column to the totals."""
-    for i in range(count):
-        total[i] += costs[i]
-
-
-@inner
-def unions(
-    facts: Ints,
-    values: Floats,
-    weight: Floats,
-    codes: Ints,
-    count: int,
-    low: Ints,
-    high: Ints,
-    costs: Floats,
-    total: Floats,
-) -> None:
-    """Compute the price of a box widened to hold each of many rows."""
-    for q in range(len(weight)):
-        widen_column(facts, values, weight, q, low[q], high[q], codes[q], count, costs[q])
-    add_columns(costs, count, total)
-
-
-@compiled
-def union_prices_compiled(prices: Prices, qi: Ints, slots: Ints, low: Ints, high: Ints) -> Floats:
-    """Implement `Kernels.union_prices` with numba."""
-    facts, values, weight, _ = prices
-    codes, costs = np.empty((qi.shape[1], len(slots)), dtype=np.int64), np.empty((qi.shape[1], len(slots)))
-    total = np.empty(len(slots))
-    gather(qi, slots, len(slots), codes)
-    unions(facts, values, weight, codes, len(slots), low, high, costs, total)
-    return total
-
-
-@compiled
-def widened_prices_compiled(prices: Prices, qi: Ints, slot: int, low: Ints, high: Ints) -> Floats:
-    """Implement `Kernels.widened_prices` with numba."""
-    facts, values, weight, _ = prices
-    result = np.empty(len(low))
-    for c in range(len(low)):
-        result[c] = union(facts, values, weight, qi, slot, low[c], high[c])
-    return result
-
-
-@compiled
-def box_price_compiled(prices: Prices, low: Ints, high: Ints) -> float:
-    """Implement `Kernels.box_price` with numba."""
-    facts, values, weight, _ = prices
-    total = 0.0
-    for q in range(len(weight)):
-        total += weight[q] * price(facts, values, q, low[q], high[q])
-    return total

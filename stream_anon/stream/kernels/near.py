@@ -1,13 +1,9 @@
-"""Compiled search for the rows near enough to a new row to grow a cluster of."""
+"""Compiled likeness: in what rows must agree that cost little together, and a key for it."""
 
 from __future__ import annotations
 
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import DEPTH, HIGHEST, KIND, LADDER, SIZE, START, TABLE, UNITS, inner
-from stream_anon.stream.kernels.boxes import widen_column
-
-BLOCK = 16
-"""Rows whose keys are compared at a time: few of them are alike, and most blocks are passed over."""
 
 
 @inner
@@ -59,50 +55,6 @@ def key_of(units: Ints, sizes: Ints, qi: Ints, slot: int) -> int:
 
 
 @inner
-def near_rows(
-    facts: Ints,
-    values: Floats,
-    weight: Floats,
-    order: Ints,
-    same: int,
-    qi: Ints,
-    slot: int,
-    key: int,
-    waiting: Ints,
-    keys: Ints,
-    length: int,
-    limit: float,
-    near: Ints,
-    codes: Ints,
-    costs: Floats,
-    total: Floats,
-) -> int:
-    """Find the waiting rows that cost at most `limit` together with one row, in their order; return how many.
-
-    First those with its key, then column by column, dropping rows as soon as they exceed the limit.
-    """
-    count = 0
-    for first in range(0, length, BLOCK):
-        last = min(first + BLOCK, length)
-        found = False
-        for i in range(first, last):
-            found |= keys[i] == key
-        if found:
-            for i in range(first, last):
-                near[count] = waiting[i]
-                count += keys[i] == key
-    for i in range(count):
-        total[i] = 0.0
-    for place in range(same, len(order)):
-        q = order[place]
-        for i in range(count):
-            codes[i] = qi[near[i], q]
-        widen_column(facts, values, weight, q, qi[slot, q], qi[slot, q], codes, count, costs)
-        count = keep(costs, count, limit, near, total)
-    return count
-
-
-@inner
 def keep(costs: Floats, length: int, limit: float, near: Ints, total: Floats) -> int:
     """Add the costs of one column, and keep the rows that stay within the limit."""
     kept = 0
@@ -112,10 +64,3 @@ def keep(costs: Floats, length: int, limit: float, near: Ints, total: Floats) ->
         total[kept] = cost
         kept += cost <= limit
     return kept
-
-
-@inner
-def rekey(units: Ints, sizes: Ints, qi: Ints, waiting: Ints, length: int, keys: Ints) -> None:
-    """Compute the keys of all waiting rows."""
-    for i in range(length):
-        keys[i] = key_of(units, sizes, qi, waiting[i])

@@ -141,7 +141,7 @@ def walk(
             blocks += 1
             left -= alike
         if dearer < np.inf:
-            place = min(np.searchsorted(costs, dearer), last - 1)  # further on, for it costs more than here
+            place = min(int(np.searchsorted(costs, dearer)), last - 1)  # further on, for it costs more than here
             after[vector], later[place] = later[place], vector
         if before == left:
             continue

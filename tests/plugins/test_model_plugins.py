@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from distributions import install, run
+import pytest
+from distributions import PIPE, commands, install, run
 
-from stream_anon.auditor.models import MODELS as JUDGED
-from stream_anon.core.privacy import MODELS
+from stream_anon.auditor.models import known_models
+from stream_anon.core.privacy import MODELS, ModelSettings
+from stream_anon.core.privacy.k_anonymity import KAnonymitySettings
+from stream_anon.errors import PluginError
+from stream_anon.grammar.registry import Registry
 
 MODEL = '''
 from typing import Literal
@@ -61,19 +65,6 @@ privacy:
   - {model: k_anonymity, k: 3}
   - {model: rare_values, attribute: ill, most: MOST}
 """
-PROGRAM = """
-import io, json, sys
-from contextlib import redirect_stderr, redirect_stdout
-from stream_anon.cli import run
-told = {}
-for name, *arguments in json.loads(sys.argv[1]):
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = run([name, *arguments])
-    told[name] = [code, out.getvalue(), err.getvalue()]
-print(json.dumps(told))
-"""
-
 CHECK = '''
 from dataclasses import dataclass
 
@@ -99,13 +90,6 @@ class RareValues(ValueModel):
     def failing(self, counts):
         return counts.share > self.most + 1e-9
 '''
-PIPE = "import sys; from stream_anon.cli import run; sys.exit(run(['pipe', '-p', 'policy.yaml']))"
-
-
-def commands(folder: Path, *lines: list[str]) -> dict[str, tuple[int, str, str]]:
-    done = run(folder, PROGRAM, json.dumps(lines))
-    assert done.returncode == 0, done.stderr
-    return {name: tuple(told) for name, told in json.loads(done.stdout).items()}  # type: ignore[misc]
 
 
 def policies(folder: Path) -> None:
@@ -113,21 +97,39 @@ def policies(folder: Path) -> None:
         (folder / f"{name}.yaml").write_text(POLICY.replace("MOST", most), encoding="utf-8")
 
 
-def test_a_model_of_another_distribution(tmp_path: Path) -> None:
-    install(tmp_path, "rare", MODEL, "[stream_anon.privacy_models]\nrare_values = rare:RareValuesSettings\n")
-    policies(tmp_path)
+ENTRY = "[stream_anon.privacy_models]\nrare_values = rare:RareValuesSettings\n"
+GROUP = [
+    {"age": "*", "ill": ill, "_anon": {"policy": "wards@000000", "group": "00" * 8, "row": i, "size": 3, "loss": 1.0}}
+    for i, ill in enumerate(["flu", "flu", "cough"])
+]
+AUDIT = ["audit", "group.jsonl", "-p", "policy.yaml", "--json"]
+
+
+def prepare(folder: Path) -> list[str]:
+    policies(folder)
+    (folder / "group.jsonl").write_text("".join(json.dumps(record) + "\n" for record in GROUP), encoding="utf-8")
     rows = [{"age": i % 50, "ill": "flu" if i % 5 < 2 else "abcdefgh"[i % 8]} for i in range(300)]
     lines = [json.dumps(row) for row in rows]
-    (tmp_path / "in.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    told = commands(
+    (folder / "in.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return lines
+
+
+def test_a_model_of_another_distribution(tmp_path: Path) -> None:
+    install(tmp_path, "rare", MODEL, ENTRY)
+    lines = prepare(tmp_path)
+    schema, strict, useless, anonymize, audit = commands(
         tmp_path,
         ["schema"],
         ["check", "strict.yaml"],
+        ["check", "useless.yaml"],
         ["anonymize", "-p", "policy.yaml", "in.jsonl", "-o", "out.jsonl"],
+        AUDIT,
     )
-    assert {name: code for name, (code, _, _) in told.items()} == dict.fromkeys(told, 0), told
-    assert "rare_values" in told["schema"][1]
-    assert "very-rare" in told["check"][1] + told["check"][2]
+    assert [schema[0], strict[0], useless[0], anonymize[0]] == [0, 0, 3, 0]
+    assert "rare_values" in schema[1]
+    assert "very-rare" in strict[1] + strict[2]
+    assert "useless.yaml:9" in useless[2]  # a rule of its own, with its place
+    assert "no-limit" in useless[2]
     piped = run(tmp_path, PIPE, text="\n".join(lines) + "\n")
     assert piped.returncode == 0, piped.stderr
     for published in ((tmp_path / "out.jsonl").read_text(encoding="utf-8"), piped.stdout):
@@ -137,52 +139,7 @@ def test_a_model_of_another_distribution(tmp_path: Path) -> None:
             groups.setdefault(record["_anon"]["group"], []).append(record["ill"])
         assert groups
         assert max(max(ills.count(ill) for ill in ills) / len(ills) for ills in groups.values()) <= 0.5
-
-
-def test_its_rules_are_told_with_their_place(tmp_path: Path) -> None:
-    install(tmp_path, "rare", MODEL, "[stream_anon.privacy_models]\nrare_values = rare:RareValuesSettings\n")
-    policies(tmp_path)
-    code, out, err = commands(tmp_path, ["check", "useless.yaml"])["check"]
-    assert code == 3
-    assert "useless.yaml:9" in out + err
-    assert "no-limit" in out + err
-
-
-def test_without_it_the_policy_is_refused(tmp_path: Path) -> None:
-    policies(tmp_path)
-    code, out, err = commands(tmp_path, ["check", "policy.yaml"])["check"]
-    assert code == 3
-    assert "unknown-kind" in out + err
-
-
-def test_a_broken_distribution_is_named(tmp_path: Path) -> None:
-    for module, source, entry, reason in (
-        ("absent", "", "absent:Settings", "cannot be loaded"),
-        ("other", "Settings = 3", "other:Settings", "not a class of settings"),
-        ("taken", MODEL.replace('"rare_values"', '"k_anonymity"'), "taken:RareValuesSettings", "is there already"),
-    ):
-        folder = tmp_path / module
-        folder.mkdir()
-        policies(folder)
-        install(folder, module, source, f"[stream_anon.privacy_models]\nx = {entry}\n")
-        code, out, err = commands(folder, ["check", "policy.yaml"])["check"]
-        assert code == 3
-        assert f"{module}, entry point stream_anon.privacy_models: x" in out + err
-        assert reason in out + err
-
-
-GROUP = [
-    {"age": "*", "ill": ill, "_anon": {"policy": "wards@000000", "group": "00" * 8, "row": i, "size": 3, "loss": 1.0}}
-    for i, ill in enumerate(["flu", "flu", "cough"])
-]
-AUDIT = ["audit", "out.jsonl", "-p", "policy.yaml", "--json"]
-
-
-def test_the_auditor_says_what_it_cannot_judge(tmp_path: Path) -> None:
-    policies(tmp_path)
-    (tmp_path / "out.jsonl").write_text("".join(json.dumps(record) + "\n" for record in GROUP), encoding="utf-8")
-    _, out, _ = commands(tmp_path, AUDIT)["audit"]
-    told = json.loads(out)
+    told = json.loads(audit[1])  # the auditor says what it cannot judge
     assert any(note.startswith("not judged: rare_values: ") for note in told["notes"]), told["notes"]
     assert not any("rare_values" in check["codes"] for check in told["checks"])
     assert "rare_values" not in [finding["code"] for finding in told["findings"]]
@@ -190,15 +147,38 @@ def test_the_auditor_says_what_it_cannot_judge(tmp_path: Path) -> None:
 
 def test_a_check_of_another_distribution_judges(tmp_path: Path) -> None:
     install(tmp_path, "checking", CHECK, "[stream_anon.auditor_models]\nrare_values = checking:RareValues\n")
-    policies(tmp_path)
-    (tmp_path / "out.jsonl").write_text("".join(json.dumps(record) + "\n" for record in GROUP), encoding="utf-8")
-    code, out, _ = commands(tmp_path, AUDIT)["audit"]
+    prepare(tmp_path)
+    refused, (code, out, _) = commands(tmp_path, ["check", "policy.yaml"], AUDIT)
+    assert refused[0] == 3  # the model itself is not installed
+    assert "unknown-kind" in refused[2]
     told = json.loads(out)
     found = {finding["code"]: finding["meaning"] for finding in told["findings"]}
     assert (code, found["rare_values"]) == (4, "a value has a larger share than allowed")
     assert not told["notes"]
 
 
+BROKEN = [
+    # module, its source, what the entry point names, the reason
+    ("absent", "", "absent:Settings", "cannot be loaded"),
+    ("other", "Settings = 3", "other:Settings", "not a class of settings"),
+    ("taken", MODEL.replace('"rare_values"', '"k_anonymity"'), "taken:RareValuesSettings", "is there already"),
+]
+
+
+@pytest.mark.parametrize(("module", "source", "entry", "reason"), BROKEN, ids=[case[0] for case in BROKEN])
+def test_a_broken_distribution_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, source: str, entry: str, reason: str
+) -> None:
+    install(tmp_path, module, source, f"[stream_anon.privacy_models]\nx = {entry}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry = Registry(ModelSettings, key="model", group="stream_anon.privacy_models")
+    registry.add(KAnonymitySettings)
+    for _ in range(2):  # whoever asks again gets the same answer
+        with pytest.raises(PluginError, match=reason) as raised:
+            list(registry)
+        assert str(raised.value).startswith(f"{module}, entry point stream_anon.privacy_models: x")
+
+
 def test_the_auditor_knows_every_model_and_no_other() -> None:
-    assert set(JUDGED) == set(MODELS.words)
-    assert len(JUDGED) >= 6
+    assert set(known_models()) == set(MODELS.words)
+    assert len(known_models()) >= 6

@@ -7,9 +7,10 @@ import re
 from calendar import monthrange
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
-from stream_anon.auditor.scales.base import EXACT, OUTSIDE, Absent, Reading, Spans, Verdict, absent_place, read_plain
+from stream_anon.auditor.scales.base import EXACT, OUTSIDE, Absent, Reading, Scale, Verdict, absent_place, read_plain
 
 _FORMS = {
     "second": re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)"),
@@ -24,7 +25,7 @@ _FORMS = {
 _FIXED = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
-class CalendarScale(Spans):
+class CalendarScale(Scale):
     """A scale of instants: a label is a unit of a declared level; weeks of a month start on its days 1, 8, 15, 22, 29.
 
     >>> days = CalendarScale(["day", "week", "month"], 1000, Absent())
@@ -32,8 +33,16 @@ class CalendarScale(Spans):
     (0.6666666666666666, 0.3333333333333333, 'exact-value')
     """
 
+    kind: ClassVar[str] = "calendar"
+
     def __init__(self, levels: Sequence[str], ticks: int, absent: Absent) -> None:
         self._levels, self._ticks, self._absent = list(levels), ticks, absent
+
+    @classmethod
+    def of(cls, attribute: dict[str, Any], absent: Absent, folder: Path) -> Self:
+        """Read the scale from its attribute's entry in the policy."""
+        shape = attribute["hierarchy"]
+        return cls(shape["levels"], 1 if shape.get("epoch") == "seconds" else 1000, absent)
 
     def read(self, label: Any) -> Verdict:
         """Interpret a label as its first and last second; its loss is the level's share of all levels."""
