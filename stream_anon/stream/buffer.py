@@ -32,10 +32,12 @@ class Buffer:
         self._waiting = np.zeros(0, dtype=np.bool_)
         self._queue = np.empty(_FIRST_SIZE, dtype=np.int64)  # slots in the order of their serial numbers
         self._length = 0
+        self._first = 0  # no row before this place of the queue waits any more
+        self._count = 0
         self._gaps = False
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self._waiting))
+        return self._count
 
     @property
     def capacity(self) -> int:
@@ -61,15 +63,17 @@ class Buffer:
 
     def admit(self, slots: Ints) -> None:
         """Let staged rows wait from now on."""
-        self._close_gaps()
         end = self._length + len(slots)
         if end > len(self._queue):
             self._queue = np.concatenate([self._queue[: self._length], np.empty(2 * end, dtype=np.int64)])
         self._queue[self._length : end] = slots
         self._length = end
         self._waiting[slots] = True
+        self._count += len(slots)
         serial = self.columns.serial[slots]
         if (serial <= self.latest).any() or (serial[1:] < serial[:-1]).any():  # handed back: to their old place
+            self._close_gaps()
+            end = self._length
             order = np.argsort(self.columns.serial[self._queue[:end]], kind="stable")
             self._queue[:end] = self._queue[:end][order]
         self.latest = max(self.latest, int(serial.max()))
@@ -78,10 +82,12 @@ class Buffer:
         """Stop these rows from waiting."""
         self._waiting[slots] = False
         self.held[slots] = False
+        self._count -= len(slots)
         self._gaps = True
 
     def free(self, slots: Ints) -> None:
         """Free the slots of withdrawn rows that have left."""
+        self._close_gaps()  # before a slot in the queue can mean another row
         self.columns.values[slots] = None
         self._free = np.concatenate([self._free, slots[::-1]])
 
@@ -92,11 +98,13 @@ class Buffer:
 
     def oldest(self) -> int:
         """Return the slot of the row that waits longest and is not held back, -1 if there is none."""
-        waiting = self.waiting()
-        if not len(waiting):
+        while self._first < self._length and not self._waiting[self._queue[self._first]]:
+            self._first += 1
+        if self._first == self._length:
             return -1
-        if not self.held[waiting[0]]:
-            return int(waiting[0])
+        if not self.held[self._queue[self._first]]:
+            return int(self._queue[self._first])
+        waiting = self.waiting()
         place = int(np.argmin(self.held[waiting]))
         return -1 if self.held[waiting[place]] else int(waiting[place])
 
@@ -117,6 +125,7 @@ class Buffer:
             kept = queue[self._waiting[queue]]
             self._length = len(kept)
             self._queue[: self._length] = kept
+            self._first = 0
             self._gaps = False
 
     def _ensure(self, batch: Batch, n: int) -> None:
