@@ -140,3 +140,13 @@ def cell_prices(facts: Ints, values: Floats, low: Ints, high: Ints) -> Floats:
         for q in range(low.shape[1]):
             result[c, q] = price(facts, values, q, low[c, q], high[c, q])
     return result
+
+
+@compiled
+def range_prices(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:
+    """Return the price of every range between two of the points of column q, unweighted; symmetric."""
+    table = np.zeros((len(points), len(points)))
+    for a in range(len(points)):
+        for b in range(a, len(points)):
+            table[a, b] = table[b, a] = price(facts, values, q, points[a], points[b])
+    return table

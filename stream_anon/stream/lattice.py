@@ -12,7 +12,7 @@ from stream_anon.core.hierarchy import Floats, Hierarchy, Ints, Kind, Tree
 STEPS = 14
 """Widths of a number that are tried, from one position to its whole range, each larger by the same factor."""
 
-MOST = 8_000
+MOST = 3_000
 """Vectors in a lattice: of more, those on random cheap paths from the finest to the coarsest are taken."""
 
 GENTLE = 0.6

@@ -8,7 +8,7 @@ import numpy as np
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints, ValueSet
-from stream_anon.core.kernels import Prices, cell_prices, compiled, inner, price
+from stream_anon.core.kernels import Prices, cell_prices, inner, price, range_prices
 from stream_anon.core.schema import Schema
 
 TABLE_LIMIT = 512
@@ -66,7 +66,7 @@ def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[
         start.append(used)
         size.append(len(found) if small else 0)
         if small:
-            table = square(facts, prices.values, place, found) * weight[place]
+            table = range_prices(facts, prices.values, place, found) * weight[place]
             tables.append(table.ravel())
             used += table.size
     count = np.array([len(found) for found in points], dtype=np.int64)
@@ -88,17 +88,6 @@ def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[
 def sets_of(schema: Schema) -> list[str]:
     """Return the columns that become sets, which have no ranges."""
     return [column.name for column in schema.quasi if isinstance(column.hierarchy, ValueSet)]
-
-
-@compiled
-def square(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:
-    """Return the price of every range between two of the points; symmetric."""
-    table = np.zeros((len(points), len(points)))
-    for a in range(len(points)):
-        for b in range(a, len(points)):
-            table[a, b] = price(facts, values, q, points[a], points[b])
-            table[b, a] = table[a, b]
-    return table
 
 
 @inner

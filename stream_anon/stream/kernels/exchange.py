@@ -16,6 +16,9 @@ LITTLE = 1e-9
 TRIES = 4
 """Blocks with which a row tries to change places, cheapest first."""
 
+WORTH = 0.05
+"""The share of its block's loss that a row must bring when it leaves: less is not worth the search for a better place."""
+
 HUGE = 1e18
 
 
@@ -193,7 +196,7 @@ def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, per
             size = boxes.size[own]
             alone = without(prices, qi, boxes, own, row, low, high)
             gain, spared = (boxes.price[own] - alone) * size, size > wanted
-            if gain <= LITTLE and not spared:
+            if gain <= WORTH * boxes.price[own] * size and not spared:
                 continue
             join_prices(prices, qi, row, boxes.low, boxes.high, blocks, joined)
             best, to, swap = -LITTLE, -1, -1
