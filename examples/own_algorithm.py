@@ -11,7 +11,7 @@ from stream_anon.formats.frames import payload_of
 from stream_anon.stream import Engine
 from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.buffer import Buffer
-from stream_anon.stream.group_finder import GroupFinder, kernels_of
+from stream_anon.stream.group_finder import GroupFinder, first_people
 
 
 class Oldest(Algorithm):
@@ -26,10 +26,12 @@ class Oldest(Algorithm):
         return len(slots), None
 
     def complete(self, slot):
-        """Join others in the order of their arrival until every privacy model holds."""
-        waiting = self._finder.buffer.waiting()
-        group = self._finder.gather(np.array([slot]), waiting[waiting != slot])
-        return [] if group is None else [group]
+        """Join others in the order of their arrival; if the policy refuses the group, as many people again."""
+        buffer = self._finder.buffer
+        waiting = buffer.waiting()
+        subject = buffer.columns.subject[waiting]
+        group = self._finder.in_steps(lambda people: first_people(waiting, subject, people))
+        return [] if group is None or slot not in group else [group]
 
     def leave(self, slots):
         """Forget rows that left: nothing is remembered of them."""
@@ -37,7 +39,7 @@ class Oldest(Algorithm):
 
 schema = Schema.of(policy())
 buffer = Buffer(schema.policy.stream.max_buffer)
-engine = Engine(schema, buffer, Oldest(GroupFinder(schema, buffer, kernels_of(schema))))
+engine = Engine(schema, buffer, Oldest(GroupFinder(schema, buffer)))
 records = [payload_of(visit) for visit in visits(300)]
 ref = np.stack([np.zeros(300, dtype=np.int64), np.arange(300)], axis=1)
 rows = Encoder(schema).encode(records, ref, np.arange(300) / 100).batch

@@ -103,7 +103,7 @@ class Cail(Algorithm):
         parked = [parked.slots for pool in pools for parked in pool.parked]
         groups, rest = self._veto.settle(columns, blocks + parked, len(parked))
         self._early.learn(groups, columns.qi)
-        return groups, rest
+        return sorted(groups, key=lambda group: int(columns.serial[group].min())), rest  # the most urgent first
 
     def leave(self, slots: Ints) -> None:
         """Forget these rows; what is left of a block that is broken by it waits row by row."""

@@ -140,7 +140,7 @@ def schema() -> Schema:
 def play(view: Picture | Plain) -> dict[str, Any]:
     """A performance on a clock of its own, which moves on each time it is looked at: nothing waits."""
     steps = count()
-    stage = Stage(schema(), rate=200, seconds=6, seed=3, clock=lambda: next(steps) / 200)
+    stage = Stage(schema(), rate=200, seconds=6, seed=3, clock=lambda: next(steps) / 1000)
     with view as shown:
         stage.run(lambda seconds: None, shown)
     assert stage.pipeline.late == 0

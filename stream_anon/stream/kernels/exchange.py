@@ -17,7 +17,7 @@ TRIES = 4
 """Blocks with which a row tries to change places, cheapest first."""
 
 WORTH = 0.05
-"""The share of its block's loss that a row must bring when it leaves: less is not worth the search for a better place."""
+"""The share of its block's loss that a row must save by leaving: for less, no better place is sought."""
 
 HUGE = 1e18
 
