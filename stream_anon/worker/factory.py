@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from stream_anon.core.encode import Encoder
-from stream_anon.core.gate import Reason, release
+from stream_anon.core.batch import Batch
+from stream_anon.core.encode import Encoded, Encoder
+from stream_anon.core.gate import Group, Reason, release
+from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.publish import encode_all
 from stream_anon.core.record_template import writable
 from stream_anon.core.schema import Schema
@@ -17,15 +20,42 @@ from stream_anon.kafka.transport import Transport
 from stream_anon.policy.policy import Policy
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.stream import build as build_engine
-from stream_anon.worker.groups import Core
-from stream_anon.worker.ledger.codec import LIMIT
+from stream_anon.worker.core import Core, Engine
+from stream_anon.worker.ledger.budget import INLINE
 from stream_anon.worker.restore import Start
 from stream_anon.worker.schedule import engine_bound
 from stream_anon.worker.settings import WorkerSettings
-from stream_anon.worker.state.partition import PER_ROW
 
-_LARGEST_K = int(LIMIT / PER_ROW / 3)
-"""Groups are announced whole in one ledger, and may be larger than k."""
+
+@dataclass(frozen=True)
+class PolicyCore:
+    """The core of a policy. `early` is the policy with a bound that leaves time to announce and publish."""
+
+    schema: Schema = field(repr=False)
+    early: Schema = field(repr=False)
+    encoder: Encoder = field(repr=False)
+    fingerprint: bytes
+    key: bytes = field(repr=False)
+
+    def encode(self, values: Sequence[bytes | None], ref: Ints, arrived: Floats) -> Encoded:
+        """Decode and slice records."""
+        return self.encoder.encode(values, ref, arrived)
+
+    def engine(self) -> Engine:
+        """Build an engine of the early policy."""
+        return build_engine(self.early)
+
+    def release(self, rows: Batch) -> Group:
+        """Ask the gate to let the rows leave together."""
+        return release(rows, self.schema, Reason.READY)
+
+    def write(self, groups: Sequence[Group]) -> Iterable[list[bytes]]:
+        """Write the records of each group as JSON."""
+        return encode_all(groups)
+
+    def writable(self, rows: Batch) -> list[bool]:
+        """Try each row's values by themselves."""
+        return [writable(values) for values in rows.values.tolist()]
 
 
 def problems(policy: Policy) -> list[Problem]:
@@ -43,8 +73,8 @@ def problems(policy: Policy) -> list[Problem]:
         if model.learns:
             why = "a model that learns from the stream could judge the same group differently after a restart"
             found.append(Problem(("privacy", i, "estimate"), "estimate", why, "give a fixed table instead"))
-        if model.people > _LARGEST_K:
-            why = f"a group is announced in one ledger, which holds k up to {_LARGEST_K}"
+        if model.people > INLINE.largest_k:
+            why = f"a group is announced in one ledger, which holds k up to {INLINE.largest_k}"
             found.append(Problem(("privacy", i, "k"), "k-too-large", why))
     return found
 
@@ -57,15 +87,7 @@ def core_of(schema: Schema) -> Core:
         bound = stream.max_delay.model_copy(update={"time": engine_bound(delay)})
         stream = stream.model_copy(update={"max_delay": bound})
     early = replace(schema, policy=schema.policy.model_copy(update={"stream": stream}))
-    return Core(
-        Encoder(schema).encode,
-        lambda: build_engine(early),
-        lambda rows: release(rows, schema, Reason.READY),
-        encode_all,
-        bytes.fromhex(schema.fingerprint)[:8],
-        schema.keys.ledger,
-        lambda rows: [writable(values) for values in rows.values.tolist()],
-    )
+    return PolicyCore(schema, early, Encoder(schema), bytes.fromhex(schema.fingerprint)[:8], schema.keys.ledger)
 
 
 def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
@@ -81,7 +103,7 @@ def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
         apart=policy.stream.scope == "partition",
         start=start,
         most_waiting=policy.stream.max_buffer,
-        pause_at=min(0.75, 1 - (2 * largest * PER_ROW + 300) / LIMIT),
+        pause_at=INLINE.pause_at(largest),
     )
 
 

@@ -19,9 +19,6 @@ from stream_anon.kafka.transport import Committed
 from stream_anon.worker.ledger.ledger import Ledger, Members, Place
 from stream_anon.worker.ledger.packing import Reader, Writer, pack_members, unpack_members
 
-LIMIT = 4_095
-"""Characters before the closing NUL: brokers take 4,096, and one client reads text without NUL past its end."""
-
 _VERSION = "2"  # 1 was sealed under keys derived without scrypt
 _POWERS = 85 ** np.arange(4, -1, -1)
 _ALPHABET = np.frombuffer(
@@ -58,7 +55,7 @@ class Codec:
         return "<Codec>"
 
     def encode(self, ledger: Ledger) -> Committed:
-        """Return offset and text. The text may be longer than the limit: the caller has to check it."""
+        """Return offset and text. The text may be too long to be committed: `LedgerBudget.fits` tells."""
         body = _pack(ledger)
         small = zlib.compress(body, 6)
         plain = b"z" + small if len(small) < len(body) else b"r" + body
@@ -99,11 +96,6 @@ def b85encode(data: bytes) -> str:
     words = np.frombuffer(data + bytes(padding), dtype=">u4").astype(np.int64)
     digits = words[:, None] // _POWERS % 85
     return bytes(_ALPHABET[digits])[: 5 * len(words) - padding].decode("ascii")
-
-
-def fits(committed: Committed) -> bool:
-    """Tell whether this text may be committed."""
-    return len(committed.metadata) <= LIMIT + 1
 
 
 def derive(secret: bytes, purpose: bytes) -> bytes:
