@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from stream_anon.core.batch import Batch
@@ -35,28 +36,24 @@ class Engine(Protocol):
         """Remove rows without publishing them; ignore those that are not inside."""
 
 
-class Core(Protocol):
-    """The anonymizing core under one policy."""
+def _all_writable(rows: Batch) -> Sequence[bool]:
+    return [True] * len(rows)
 
-    @property
-    def fingerprint(self) -> bytes:
-        """What changes with anything that could change a published byte."""
 
-    @property
-    def key(self) -> bytes:
-        """The secret that ledgers are sealed with."""
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The anonymizing core under one policy.
 
-    def encode(self, values: Sequence[bytes | None], ref: Ints, arrived: Floats) -> Encoded:
-        """Decode and slice records that were read at `ref` (n, 2) and received at `arrived` (n,)."""
+    `encode` decodes and slices records, given their refs (n, 2) and when they were received; `release` is the gate.
+    `write` makes the records of groups: the same bytes for the same members, policy and secret. `fingerprint` changes
+    with anything that could change a published byte; `key` is the secret ledgers are sealed with. `writable` says for
+    each of some rows whether it can be written; it is called when writing failed.
+    """
 
-    def engine(self) -> Engine:
-        """Return a new engine, in which nothing waits."""
-
-    def release(self, rows: Batch) -> Group:
-        """Make one group of rows again; raise `PrivacyViolation` if they must not leave together."""
-
-    def write(self, groups: Sequence[Group]) -> Iterable[list[bytes]]:
-        """Write the records of each group: the same bytes for the same members, policy and secret."""
-
-    def writable(self, rows: Batch) -> Sequence[bool]:
-        """Tell of each row whether it can be written; asked when writing failed."""
+    encode: Callable[[Sequence[bytes | None], Ints, Floats], Encoded]
+    engine: Callable[[], Engine]
+    release: Callable[[Batch], Group]
+    write: Callable[[Sequence[Group]], Iterable[list[bytes]]]
+    fingerprint: bytes
+    key: bytes = field(repr=False)
+    writable: Callable[[Batch], Sequence[bool]] = _all_writable

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from stream_anon.core.batch import Batch
-from stream_anon.core.encode import Encoded, Encoder
-from stream_anon.core.gate import Group, Reason, release
-from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.encode import Encoder
+from stream_anon.core.gate import Reason, release
 from stream_anon.core.publish import encode_all
 from stream_anon.core.record_template import writable
 from stream_anon.core.schema import Schema
@@ -20,42 +17,11 @@ from stream_anon.kafka.transport import Transport
 from stream_anon.policy.policy import Policy
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.stream import build as build_engine
-from stream_anon.worker.core import Core, Engine
+from stream_anon.worker.core import Core
 from stream_anon.worker.ledger.budget import INLINE
 from stream_anon.worker.restore import Start
 from stream_anon.worker.schedule import engine_bound
 from stream_anon.worker.settings import WorkerSettings
-
-
-@dataclass(frozen=True)
-class PolicyCore:
-    """The core of a policy. `early` is the policy with a bound that leaves time to announce and publish."""
-
-    schema: Schema = field(repr=False)
-    early: Schema = field(repr=False)
-    encoder: Encoder = field(repr=False)
-    fingerprint: bytes
-    key: bytes = field(repr=False)
-
-    def encode(self, values: Sequence[bytes | None], ref: Ints, arrived: Floats) -> Encoded:
-        """Decode and slice records."""
-        return self.encoder.encode(values, ref, arrived)
-
-    def engine(self) -> Engine:
-        """Build an engine of the early policy."""
-        return build_engine(self.early)
-
-    def release(self, rows: Batch) -> Group:
-        """Ask the gate to let the rows leave together."""
-        return release(rows, self.schema, Reason.READY)
-
-    def write(self, groups: Sequence[Group]) -> Iterable[list[bytes]]:
-        """Write the records of each group as JSON."""
-        return encode_all(groups)
-
-    def writable(self, rows: Batch) -> list[bool]:
-        """Try each row's values by themselves."""
-        return [writable(values) for values in rows.values.tolist()]
 
 
 def problems(policy: Policy) -> list[Problem]:
@@ -87,7 +53,15 @@ def core_of(schema: Schema) -> Core:
         bound = stream.max_delay.model_copy(update={"time": engine_bound(delay)})
         stream = stream.model_copy(update={"max_delay": bound})
     early = replace(schema, policy=schema.policy.model_copy(update={"stream": stream}))
-    return PolicyCore(schema, early, Encoder(schema), bytes.fromhex(schema.fingerprint)[:8], schema.keys.ledger)
+    return Core(
+        encode=Encoder(schema).encode,
+        engine=lambda: build_engine(early),
+        release=lambda rows: release(rows, schema, Reason.READY),
+        write=encode_all,
+        fingerprint=bytes.fromhex(schema.fingerprint)[:8],
+        key=schema.keys.ledger,
+        writable=lambda rows: [writable(values) for values in rows.values.tolist()],
+    )
 
 
 def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:

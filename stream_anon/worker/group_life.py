@@ -13,6 +13,7 @@ import numpy as np
 from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats
 from stream_anon.errors import PrivacyViolation
+from stream_anon.worker.ledger.codec import combined
 from stream_anon.worker.ledger.ledger import Ledger, Members
 
 _SEAL = object()
@@ -44,6 +45,9 @@ class Formed:
     digest: int = field(repr=False)
     facts: GroupFacts = field(repr=False)
 
+    def __len__(self) -> int:
+        return len(self.members)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Announced:
@@ -58,6 +62,9 @@ class Announced:
     def __post_init__(self, seal: object) -> None:
         if seal is not _SEAL:
             raise PrivacyViolation("a group was taken for announced without a ledger")
+
+    def __len__(self) -> int:
+        return len(self.members)
 
     def publish(self) -> Published:
         """Return what is left of the group once a transaction has made its records visible."""
@@ -75,19 +82,9 @@ def announce(groups: Sequence[Formed], ledger: Ledger) -> list[Announced]:
     """Return groups as announced by a committed ledger; raise unless it names exactly them and their bytes."""
     named = [group.members for group in groups]
     same = len(named) == len(ledger.announced) and all(map(_same, named, ledger.announced))
-    if not same or digest_of_all(groups) != ledger.digest:
+    if not same or combined([group.digest for group in groups]) != ledger.digest:
         raise PrivacyViolation("groups were taken for announced that their ledger does not name")
     return [Announced(group.group.id, group.members, group.records, group.facts, _SEAL) for group in groups]
-
-
-def digest_of_all(groups: Sequence[Formed]) -> int:
-    """Return the digest under which a ledger names groups, in any order: the sum of theirs."""
-    return sum([group.digest for group in groups]) % 2**64
-
-
-def rows_of(groups: Sequence[Formed | Announced]) -> int:
-    """Return the number of rows in all groups together."""
-    return sum([len(group.members) for group in groups])
 
 
 def _same(one: Members, other: Members) -> bool:

@@ -17,7 +17,6 @@ from stream_anon.errors import PrivacyViolation
 from stream_anon.kafka.transport import AbortableError, OutcomeUnknownError, Pending, Polled, Transport
 from stream_anon.observe.observer import Observer
 from stream_anon.worker.core import Core
-from stream_anon.worker.group_life import rows_of
 from stream_anon.worker.ledger.budget import INLINE
 from stream_anon.worker.ownership import Ownership
 from stream_anon.worker.planner import Plan, Planner
@@ -109,7 +108,12 @@ class Worker:
         limit = self._poll_limit.limit(self.throttle.readable(self.state, self._unannounced))
         polled = self._poll(limit)
         now = self._clock()
-        stayed = self._follow(polled, now)
+        if self._in_flight is not None and (self._in_flight.pending.done() or self.ownership.concerned(polled)):
+            if not self._end():
+                polled = replace(polled, membership=None)  # it was captured before that failed
+            self._reporter.start()
+        stayed = self.ownership.follow(polled, now)
+        self._reporter.lap("follow")
         rows = self.state.decode(polled, stayed, now)
         if rows is not None:
             self.state.push(rows, now)
@@ -119,7 +123,7 @@ class Worker:
         self._poll_limit.done(records, took + self._reporter.lap("tick"))
         self._transact(busy=records >= min(limit / 2, _BUSY))
         self.throttle.regulate(self.state, self._clock())
-        self._reporter.observe(polled, self.state, self.throttle.paused)
+        self._reporter.observe(polled.ends, self.state, self.throttle.paused)
 
     def drain(self) -> None:
         """Form, announce and publish what can be; leave rows without a group to the successor.
@@ -140,7 +144,7 @@ class Worker:
             self._end()
         _log.info("drained", extra={"left_waiting": self.state.waiting})
 
-    # poll, and learn what is ours
+    # poll
 
     def _poll(self, limit: int) -> Polled:
         """Wait for records: not beyond a deadline, the tick of commits, or the end of a transaction."""
@@ -158,23 +162,13 @@ class Worker:
         self._reporter.lap("poll")
         return polled
 
-    def _follow(self, polled: Polled, now: float) -> frozenset[int]:
-        """Follow the group, with no transaction in progress if partitions may change; return those that stayed ours."""
-        if self._in_flight is not None and (self._in_flight.pending.done() or self.ownership.concerned(polled)):
-            if not self._end():
-                polled = replace(polled, membership=None)  # it was captured before that failed
-            self._reporter.start()
-        stayed = self.ownership.follow(polled, now)
-        self._reporter.lap("follow")
-        return stayed
-
     # announce, publish what was announced, commit
 
     @property
     def _unannounced(self) -> int:
         """The number of rows formed that the transaction in progress does not announce."""
-        announcing = 0 if self._in_flight is None else rows_of(self._in_flight.plan.announcing)
-        return rows_of(self.state.formed) - announcing
+        announcing = () if self._in_flight is None else self._in_flight.plan.announcing
+        return sum(map(len, self.state.formed)) - sum(map(len, announcing))
 
     def _transact(self, busy: bool) -> None:
         """Begin a transaction if one is due, and wait for it unless more records are sure to wait for us."""

@@ -9,7 +9,7 @@ from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import AbortableError, Committed, Membership, Polled, TopicFacts, Transport
 from stream_anon.observe.observer import Observer
 from stream_anon.worker.core import Core
-from stream_anon.worker.group_life import Announced, rows_of
+from stream_anon.worker.group_life import Announced
 from stream_anon.worker.ledger.codec import Codec
 from stream_anon.worker.ledger.ledger import Place
 from stream_anon.worker.renderer import WithdrawnError, members_of
@@ -228,7 +228,7 @@ class Ownership:
                 self._observer.withdrawn(error.reason, len(groups), rows)
                 facts = {"partition": number, "reason": error.reason, "groups": len(groups), "records": rows}
                 _log.error("announced groups withdrawn", extra=facts)
-            _log.info("restored", extra={"partition": number, "replayed": rows_of(announced[number])})
+            _log.info("restored", extra={"partition": number, "replayed": sum(map(len, announced[number]))})
         return announced
 
     def _report_lost(self, number: int, begin: Beginning) -> None:

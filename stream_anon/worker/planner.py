@@ -28,14 +28,10 @@ class Plan:
         """The ledgers to commit with the offsets, by partition."""
         return {number: draft.text for number, draft in self.drafts.items()}
 
-    @property
-    def publishing(self) -> list[Announced]:
-        """The groups to publish: earlier ledgers named them."""
-        return [group for draft in self.drafts.values() for group in draft.publishing]
-
     def records(self, topic: str) -> list[Outgoing]:
         """Return the records to send. Groups are ordered by their ids, which only the secret decides."""
-        groups = sorted(self.publishing, key=lambda group: group.id)
+        announced: list[Announced] = [group for draft in self.drafts.values() for group in draft.publishing]
+        groups = sorted(announced, key=lambda group: group.id)
         letters = [letter for draft in self.drafts.values() for letter in draft.letters]
         return [Outgoing(topic, group.id.encode(), group.records) for group in groups] + letters
 
@@ -56,7 +52,7 @@ class Planner:
         """
         formed = sorted(formed, key=lambda group: group.facts.oldest)
         windows = {number: partition.window for number, partition in partitions.items()}
-        count = self.budget.fitting([len(group.members) for group in formed], list(windows.values()))
+        count = self.budget.fitting(list(map(len, formed)), list(windows.values()))
         author = Author(self.fingerprint, self.writer, known)
         while True:
             chosen = formed[:count]
@@ -80,11 +76,19 @@ class Planner:
         chosen: Sequence[Formed],
         author: Author,
     ) -> dict[int, Draft]:
-        """Give every group a home among the partitions, and return what the transaction does to each that changes."""
+        """Return what the transaction does to each partition that changes.
+
+        Groups are named where most room is left: any partition in the same transaction will do.
+        """
         ended = np.concatenate([NO_MEMBERS, *(group.members for group in chosen)])
         if not np.isin(ended[:, 0], list(partitions)).all():
             raise PrivacyViolation("a group holds a record of a partition that is not owned")
-        homes = self._homes(windows, chosen)
+        room = {number: self.budget.limit - window for number, window in windows.items()}
+        homes: dict[int, list[Formed]] = {}
+        for group in chosen:
+            home = max(room, key=room.__getitem__)
+            room[home] -= self.budget.per_row * len(group)
+            homes.setdefault(home, []).append(group)
         drafts = {}
         for number, partition in partitions.items():
             finished = ended[ended[:, 0] == number, 1]
@@ -92,13 +96,3 @@ class Planner:
             if draft is not None:
                 drafts[number] = draft
         return drafts
-
-    def _homes(self, windows: Mapping[int, float], chosen: Sequence[Formed]) -> dict[int, list[Formed]]:
-        """Name groups where most room is left: any partition in the same transaction will do."""
-        room = {number: self.budget.limit - window for number, window in windows.items()}
-        homes: dict[int, list[Formed]] = {}
-        for group in chosen:
-            home = max(room, key=room.__getitem__)
-            room[home] -= self.budget.per_row * len(group.members)
-            homes.setdefault(home, []).append(group)
-        return homes

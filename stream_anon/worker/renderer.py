@@ -12,8 +12,8 @@ from stream_anon.core.hierarchy import Floats
 from stream_anon.errors import PrivacyViolation
 from stream_anon.kafka.transport import Ref
 from stream_anon.worker.core import Core
-from stream_anon.worker.group_life import Announced, Formed, GroupFacts, announce, digest_of_all
-from stream_anon.worker.ledger.codec import derive, digest_of
+from stream_anon.worker.group_life import Announced, Formed, GroupFacts, announce
+from stream_anon.worker.ledger.codec import combined, derive, digest_of
 from stream_anon.worker.ledger.ledger import Ledger, Members
 
 
@@ -56,7 +56,7 @@ class GroupRenderer:
         if any(ref not in fetched for ref in members_of([ledger])):
             raise WithdrawnError("member_missing")
         groups = [self._again(members, fetched, now) for members in ledger.announced]
-        if digest_of_all(groups) != ledger.digest:
+        if combined(group.digest for group in groups) != ledger.digest:
             raise WithdrawnError("digest_differs")
         return announce(groups, ledger)
 

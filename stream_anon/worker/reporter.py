@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
 
-from stream_anon.kafka.transport import AbortableError, Polled, Transport
+from stream_anon.kafka.transport import AbortableError, Transport
 from stream_anon.observe.observer import Observer
 from stream_anon.worker.group_life import Published
 from stream_anon.worker.schedule import engine_bound
@@ -58,10 +58,10 @@ class Reporter:
         if bound is not None and (late := int((delays > bound).sum())):
             self._observer.missed(late)
 
-    def observe(self, polled: Polled, state: WorkerState, paused: Collection[int]) -> None:
+    def observe(self, ends: Mapping[int, int], state: WorkerState, paused: Collection[int]) -> None:
         """Report the end of a round: how far behind it reads, what waits and since when."""
         now = self._clock()
-        for number, end in {**polled.ends, **self._ends_of(paused, now)}.items():
+        for number, end in {**ends, **self._ends_of(paused, now)}.items():
             if number in state.partitions:
                 self._observer.lag(number, max(0, end - state.partitions[number].position))
         deadline, bound = state.engines.next_deadline(), self._settings.delay

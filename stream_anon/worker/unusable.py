@@ -5,9 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-import numpy as np
-
-from stream_anon.core.encode import Encoded
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.errors import StreamAnonError
 from stream_anon.worker.core import Core
@@ -18,26 +15,13 @@ UNUSABLE = "unusable"
 _log = logging.getLogger("stream_anon.worker")
 
 
-def encode_usable(
-    core: Core, values: Sequence[bytes | None], ref: Ints, arrived: Floats
-) -> tuple[Encoded, list[int], Ints]:
-    """Encode records; if that fails, find the ones it fails for, one by one, and leave them out.
-
-    Returns what was encoded, the places of the records left out, and those of the others. An error that no single
-    record brings about is raised.
-    """
-    every = np.arange(len(values))
-    try:
-        return core.encode(values, ref, arrived), [], every
-    except StreamAnonError:
-        raise
-    except Exception as error:
-        bad = [i for i in range(len(values)) if not _encodes(core, values[i], ref[i : i + 1], arrived[i : i + 1])]
-        if not bad:
-            raise
-        log_failure("encode", error, len(bad))
-    good = np.delete(every, bad)
-    return core.encode([values[i] for i in good], ref[good], arrived[good]), bad, good
+def unusable(core: Core, values: Sequence[bytes | None], ref: Ints, arrived: Floats, error: Exception) -> list[int]:
+    """Find the records that cannot be encoded, one by one; raise `error` if no single record brings it about."""
+    bad = [i for i in range(len(values)) if not _encodes(core, values[i], ref[i : i + 1], arrived[i : i + 1])]
+    if not bad:
+        raise error
+    log_failure("encode", error, len(bad))
+    return bad
 
 
 def _encodes(core: Core, value: bytes | None, ref: Ints, arrived: Floats) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import numpy as np
+
+from stream_anon.worker.core import Core
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,24 +146,6 @@ class Fifo:
         out = np.array([tuple(r) in gone for r in self.rows.ref.tolist()], dtype=bool)
         taken, self.rows = self.rows.take(out), self.rows.take(~out)
         return taken
-
-
-@dataclass(frozen=True)
-class Core:
-    """A core put together from functions, so that a test can exchange one of them."""
-
-    encode: Callable[[Sequence[bytes | None], np.ndarray, np.ndarray], Any]
-    engine: Callable[[], Any]
-    release: Callable[[Any], Any]
-    write: Callable[[Sequence[Any]], Iterable[list[bytes]]]
-    fingerprint: bytes
-    key: bytes
-    writable: Callable[[Any], Sequence[bool]] = lambda rows: [True] * len(rows)
-
-    @classmethod
-    def of(cls, core: Any) -> Core:
-        """The same functions as those of another core."""
-        return cls(core.encode, core.engine, core.release, core.write, core.fingerprint, core.key, core.writable)
 
 
 def fifo_core(k: int = 3, delay: float | None = None, salt: bytes = b"policy one", keep: int = 0) -> Core:

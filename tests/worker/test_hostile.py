@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from broker_world import World, each_client
-from fifo import Core
 from hostile import GOOD, TEXTS, hostile
 from memory_world import Notes
 
@@ -114,7 +113,7 @@ def test_what_breaks_a_step_is_found_and_rejected(name: str, tmp_path: Path) -> 
     file = tmp_path / "policy.yaml"
     file.write_text(POLICY.format(bootstrap="localhost:1", name="t", more=""))
     loaded, schema = prepare(file)
-    core, broken = Core.of(core_of(schema)), {}
+    core, broken = core_of(schema), {}
 
     def encode(values, ref, arrived):  # type: ignore[no-untyped-def]
         if any(value is not None and b"BOOM" in value for value in values):

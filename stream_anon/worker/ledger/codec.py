@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import zlib
 from base64 import b85decode
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,9 +107,14 @@ def derive(secret: bytes, purpose: bytes) -> bytes:
 def digest_of(key: bytes, records: list[bytes]) -> int:
     """Return a keyed 64-bit digest of one group's records in their order.
 
-    Records hold no line feed. The digests of several groups are added.
+    Records hold no line feed.
     """
     return int.from_bytes(hashlib.sha256(b"\n".join([key, *records])).digest()[:8], "big")
+
+
+def combined(digests: Iterable[int]) -> int:
+    """Return the digest under which a ledger names several groups, in any order: the sum of theirs."""
+    return sum(digests) % 2**64
 
 
 def _whose(place: Place) -> bytes:

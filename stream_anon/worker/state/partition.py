@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from stream_anon.core.hierarchy import Floats
 from stream_anon.kafka.transport import Committed, Outgoing
-from stream_anon.worker.group_life import Announced, Formed, Published, announce, digest_of_all, rows_of
+from stream_anon.worker.group_life import Announced, Formed, Published, announce
 from stream_anon.worker.ledger.budget import INLINE, LedgerBudget
-from stream_anon.worker.ledger.codec import Codec
+from stream_anon.worker.ledger.codec import Codec, combined
 from stream_anon.worker.ledger.ledger import NOTHING, Author, Ledger, Offsets, contains, without
 from stream_anon.worker.state.letters import without_payload
 
@@ -63,7 +63,7 @@ class Partition:
         """The number of characters that the offsets may come to take without another being read."""
         apart = self.position - int(self.waiting[0]) if len(self.waiting) else 0
         span = apart if self.caught_up else None
-        return self.budget.window(self.text, rows_of(self.announced), len(self.waiting), span)
+        return self.budget.window(self.text, sum(map(len, self.announced)), len(self.waiting), span)
 
     def read(self, offsets: Offsets, stamps: Sequence[float], position: int) -> npt.NDArray[np.bool_]:
         """Record what a poll brought, and return which of it has to be processed."""
@@ -105,8 +105,9 @@ class Partition:
         old = self.ledger
         behind = old.waiting[old.waiting >= self.position]
         waiting = np.concatenate([without(self.waiting, finished), behind])
-        members, digest = tuple([group.members for group in announcing]), digest_of_all(announcing)
-        ledger = old.following(self.position, waiting, members, digest, author)
+        named = tuple([group.members for group in announcing])
+        digest = combined(group.digest for group in announcing)
+        ledger = old.following(self.position, waiting, named, digest, author)
         same = (old.position, old.known, len(old.waiting)) == (ledger.position, ledger.known, len(waiting))
         if same and self.text is not None and not (old.announced or announcing or self.letters):
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import compress
 
 import numpy as np
@@ -25,50 +25,41 @@ from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.engines import Engines
 from stream_anon.worker.state.letters import dead_letter
 from stream_anon.worker.state.partition import Partition
-from stream_anon.worker.unusable import UNUSABLE, encode_usable, log_failure
+from stream_anon.worker.unusable import UNUSABLE, log_failure, unusable
 
 
 class WorkerState:
     """The state of a worker between polls; only its own methods change it.
 
-    Rows enter by `decode` and `push` and leave by `formed`; `drop` removes a lost partition from all of it. Rows an
-    engine had no room for return to it later, as do those it gave up while a partition was not yet read again to where
-    its predecessor had been: the rows they lack may still come.
+    `partitions` are those that are owned, `formed` the groups that no ledger names yet. Rows enter by `decode` and
+    `push` and leave by `formed`; `drop` removes a lost partition from all of it. Rows an engine had no room for return
+    to it later, as do those it gave up while a partition was not yet read again to where its predecessor had been: the
+    rows they lack may still come.
     """
 
     def __init__(self, core: Core, settings: WorkerSettings, observer: Observer) -> None:
+        self.partitions: dict[int, Partition] = {}
+        self.formed: list[Formed] = []
         self.engines = Engines(core.engine, apart=settings.apart)
         self.renderer = GroupRenderer(core)
-        self._partitions: dict[int, Partition] = {}
-        self._formed: list[Formed] = []
         self._back: list[Batch] = []
         self._largest = self._largest_letter = 1_000_000
         self._core, self._settings, self._observer = core, settings, observer
 
     @property
-    def partitions(self) -> Mapping[int, Partition]:
-        """The partitions that are owned, by number."""
-        return self._partitions
-
-    @property
-    def formed(self) -> Sequence[Formed]:
-        """The groups that no ledger names yet."""
-        return self._formed
-
-    @property
     def waiting(self) -> int:
         """The number of rows read and not finished."""
-        return sum([len(partition.waiting) for partition in self._partitions.values()])
+        return sum([len(partition.waiting) for partition in self.partitions.values()])
 
     @property
     def windows(self) -> list[float]:
         """What the offsets of each partition may come to take in its ledger."""
-        return [partition.window for partition in self._partitions.values()]
+        return [partition.window for partition in self.partitions.values()]
 
     @property
     def caught_up(self) -> bool:
         """Whether everything that predecessors had read was read again."""
-        return all(partition.caught_up for partition in self._partitions.values())
+        return all(partition.caught_up for partition in self.partitions.values())
 
     @property
     def crowded(self) -> bool:
@@ -78,14 +69,14 @@ class WorkerState:
     @property
     def unpublished(self) -> bool:
         """Whether a transaction would publish, announce or report something."""
-        partitions = self._partitions.values()
-        return bool(self._formed) or any(p.announced or p.letters or p.text is None for p in partitions)
+        partitions = self.partitions.values()
+        return bool(self.formed) or any(p.announced or p.letters or p.text is None for p in partitions)
 
     # what enters
 
     def adopt(self, number: int, partition: Partition) -> None:
         """Take over a partition as its ledger left it."""
-        self._partitions[number] = partition
+        self.partitions[number] = partition
 
     def decode(self, polled: Polled, mine: Collection[int], now: float) -> Batch | None:
         """Decode and slice what a poll brought of the partitions `mine`; report what cannot become a row."""
@@ -95,23 +86,29 @@ class WorkerState:
             if part.partition in mine:
                 offsets = np.asarray(part.offsets, dtype=np.int64)
                 position = polled.positions.get(part.partition, part.offsets[-1] + 1)
-                keep = self._partitions[part.partition].read(offsets, part.timestamps, position)
+                keep = self.partitions[part.partition].read(offsets, part.timestamps, position)
                 values += part.values if keep.all() else compress(part.values, keep)
                 refs.append(_refs(part.partition, offsets[keep]))
         for number, position in polled.positions.items():
             if number in mine:
-                self._partitions[number].move(position)
+                self.partitions[number].move(position)
         if not values:
             return None
         self._observer.consumed(len(values))
         ref = np.concatenate(refs)
-        encoded, bad, good = encode_usable(self._core, values, ref, np.full(len(values), now))
-        places: list[tuple[int, str, str | None]] = [
-            (int(good[r.index]), str(r.code), r.column) for r in encoded.rejections
-        ]
-        places += [(i, UNUSABLE, None) for i in bad]
-        if places:
-            self._reject([(_ref(ref, i), code, column, values[i]) for i, code, column in places])
+        arrived = np.full(len(values), now)
+        try:
+            encoded = self._core.encode(values, ref, arrived)
+        except StreamAnonError:
+            raise
+        except Exception as error:
+            bad = unusable(self._core, values, ref, arrived, error)
+            self._reject([(_ref(ref, i), UNUSABLE, None, values[i]) for i in bad])
+            good = np.delete(np.arange(len(values)), bad)
+            values, ref = [values[i] for i in good], ref[good]
+            encoded = self._core.encode(values, ref, arrived[good])
+        if encoded.rejections:
+            self._reject([(_ref(ref, r.index), str(r.code), r.column, values[r.index]) for r in encoded.rejections])
         return encoded.batch
 
     def push(self, rows: Batch, now: float) -> None:
@@ -137,11 +134,11 @@ class WorkerState:
 
     def give_up_forming(self) -> None:
         """Forget the groups that no ledger names: their rows stay unfinished, for the successor."""
-        self._formed = []
+        self.formed = []
 
     def force(self, number: int, now: float) -> None:
         """Form what can be formed and give up the older half of a partition whose ledger stays full."""
-        waiting = self._partitions[number].waiting
+        waiting = self.partitions[number].waiting
         old = waiting[len(waiting) // 2] if len(waiting) else 0
         for outcome in self.engines.flush():
             self._form(outcome.groups, now)
@@ -155,21 +152,21 @@ class WorkerState:
         """Record that a plan is durable: what it announced is announced; return what became visible."""
         published = []
         for number, draft in plan.drafts.items():
-            published += self._partitions[number].commit(draft)
+            published += self.partitions[number].commit(draft)
         if plan.announcing:
             taken = set(map(id, plan.announcing))
-            self._formed = [formed for formed in self._formed if id(formed) not in taken]
+            self.formed = [formed for formed in self.formed if id(formed) not in taken]
         return published
 
     def drop(self, number: int, now: float) -> None:
         """Forget a partition: remove its rows from the engine, and dissolve formed groups with any of them."""
-        partition = self._partitions.pop(number, None)
+        partition = self.partitions.pop(number, None)
         if partition is None:
             return
         self.engines.remove(number, _refs(number, partition.waiting))
         self._back = [rows.take(rows.ref[:, 0] != number) for rows in self._back]
-        dissolved = [formed for formed in self._formed if (formed.members[:, 0] == number).any()]
-        self._formed = [formed for formed in self._formed if formed not in dissolved]
+        dissolved = [formed for formed in self.formed if (formed.members[:, 0] == number).any()]
+        self.formed = [formed for formed in self.formed if formed not in dissolved]
         for formed in dissolved:
             rows = formed.group.rows
             rest = rows.take(rows.ref[:, 0] != number)
@@ -181,19 +178,19 @@ class WorkerState:
     def limit(self, largest: int, now: float) -> int:
         """Accept no larger records from now on, reject those of formed groups; return the largest announced size."""
         if largest < self._largest:
-            self._largest, formed, self._formed = largest, self._formed, []
+            self._largest, formed, self.formed = largest, self.formed, []
             for each in formed:
                 if max(map(len, each.records)) > largest:
                     self._part(each, now)
                 else:
-                    self._formed.append(each)
-        announced = [each for partition in self._partitions.values() for each in partition.announced]
+                    self.formed.append(each)
+        announced = [each for partition in self.partitions.values() for each in partition.announced]
         return max((len(record) for each in announced for record in each.records), default=0)
 
     def limit_letters(self, largest: int) -> None:
         """Keep no payload in a dead letter that its topic does not take."""
         self._largest_letter = min(self._largest_letter, largest)
-        for partition in self._partitions.values():
+        for partition in self.partitions.values():
             partition.shorten_letters(largest)
 
     def _release(self, outcomes: Iterable[Outcome], now: float) -> None:
@@ -210,36 +207,40 @@ class WorkerState:
 
     def _form(self, groups: Sequence[Group], now: float) -> None:
         """Fix the bytes of groups. A record too large to be sent is rejected before its group is announced."""
-        for formed in self._fix(groups, now) if groups else ():
-            if max(map(len, formed.records)) <= self._largest:
-                self._formed.append(formed)
-            else:
-                self._part(formed, now)
-
-    def _fix(self, groups: Sequence[Group], now: float) -> list[Formed]:
-        """Fix the bytes of groups, one by one if they cannot be written together; a row that cannot be is rejected."""
+        if not groups:
+            return
         try:
-            return self.renderer.fix(groups, self._born(groups))
+            fixed = self.renderer.fix(groups, self._born(np.concatenate([group.members for group in groups])))
         except StreamAnonError:
             raise
         except Exception as error:
-            if len(groups) > 1:
-                return [formed for group in groups for formed in self._fix([group], now)]
-            rows = groups[0].rows
-            bad = ~np.array(self._core.writable(rows), dtype=np.bool_)
-            if not bad.any():
-                raise
-            log_failure("write", error, int(bad.sum()))
-            self._give_up(rows, bad, UNUSABLE, now)
-            return []
+            self._form_apart(groups, error, now)
+            return
+        for formed in fixed:
+            if max(map(len, formed.records)) <= self._largest:
+                self.formed.append(formed)
+            else:
+                self._part(formed, now)
 
-    def _born(self, groups: Sequence[Group]) -> Floats:
-        """Return the own times of the members' records, in no particular order within a group."""
-        ref = np.concatenate([group.members for group in groups])
+    def _form_apart(self, groups: Sequence[Group], error: Exception, now: float) -> None:
+        """Form groups one by one that cannot be written together; reject the rows that cannot be written at all."""
+        if len(groups) > 1:
+            for group in groups:
+                self._form([group], now)
+            return
+        rows = groups[0].rows
+        bad = ~np.array(self._core.writable(rows), dtype=np.bool_)
+        if not bad.any():
+            raise error
+        log_failure("write", error, int(bad.sum()))
+        self._give_up(rows, bad, UNUSABLE, now)
+
+    def _born(self, ref: Ints) -> Floats:
+        """Return the own times of records that wait."""
         born = np.empty(len(ref))
         for number in np.unique(ref[:, 0]).tolist():
             mine = ref[:, 0] == number
-            born[mine] = self._partitions[number].born_at(ref[mine, 1])
+            born[mine] = self.partitions[number].born_at(ref[mine, 1])
         return born
 
     def _part(self, formed: Formed, now: float) -> None:
@@ -260,7 +261,7 @@ class WorkerState:
 
     def _finish(self, ref: Ints) -> None:
         for number in np.unique(ref[:, 0]).tolist():
-            self._partitions[number].finish(ref[ref[:, 0] == number, 1])
+            self.partitions[number].finish(ref[ref[:, 0] == number, 1])
 
     def _reject(self, rejected: Sequence[tuple[Ref, str, str | None, bytes | None]]) -> None:
         """Finish and count records that cannot be rows, and write a dead letter for each."""
@@ -275,7 +276,7 @@ class WorkerState:
             letter = dead_letter(
                 settings.dead_letter, settings.input, number, offset, code, column, value if kept else None
             )
-            self._partitions[number].report(letter)
+            self.partitions[number].report(letter)
 
 
 def _ref(ref: Ints, index: int) -> Ref:
