@@ -121,7 +121,7 @@ class Worker:
         self.state.tick(self._clock())
         records = sum([len(part.offsets) for part in polled.slices])
         self._poll_limit.done(records, took + self._reporter.lap("tick"))
-        self._transact(busy=records >= min(limit / 2, _BUSY))
+        self._transact_if_due(busy=records >= min(limit / 2, _BUSY))
         self.throttle.regulate(self.state, self._clock())
         self._reporter.observe(polled.ends, self.state, self.throttle.paused)
 
@@ -140,8 +140,7 @@ class Worker:
                 self.state.give_up_forming()
             unsure = self.ownership.membership is None
             self.ownership.follow(self._transport.poll(0.1 if unsure else 0.0, 1), self._clock())
-            self._begin()
-            self._end()
+            self.transact()
         _log.info("drained", extra={"left_waiting": self.state.waiting})
 
     # poll
@@ -170,14 +169,21 @@ class Worker:
         announcing = () if self._in_flight is None else self._in_flight.plan.announcing
         return sum(map(len, self.state.formed)) - sum(map(len, announcing))
 
-    def _transact(self, busy: bool) -> None:
-        """Begin a transaction if one is due, and wait for it unless more records are sure to wait for us."""
+    def transact(self, wait: bool = True) -> None:
+        """Run a transaction: announce what was formed, publish what was announced, commit.
+
+        Unless told to `wait`, go on while it is in progress.
+        """
+        self._begin()
+        if wait:
+            self._end()
+
+    def _transact_if_due(self, busy: bool) -> None:
+        """Run a transaction at the tick, and wait for it unless more records are sure to wait for us."""
         if self._in_flight is not None and (not busy or self._urgent()):
             self._end()
         if self._in_flight is None and self._due():
-            self._begin()
-            if not busy:
-                self._end()
+            self.transact(wait=not busy)
 
     def _urgent(self) -> bool:
         """Tell whether a ledger is about to be full, or a partition has none yet."""
