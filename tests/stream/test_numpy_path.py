@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from cases import ALGORITHMS, POLICIES, VARIANTS, WAGES, row_of, schema_of
 from contract import Run, deliver
-from definitions import LEAVES, PATHS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from stream_anon.core.kernels import COMPILED, SHORT
 from stream_anon.core.schema import Schema
 from stream_anon.policy.settings import MaxDelay, StreamSettings
 from stream_anon.stream.kernels import Columns, Counted, Kernels
+from stream_anon.testing.contract.definitions import LEAVES, PATHS
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is only one path")
 
