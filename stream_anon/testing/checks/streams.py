@@ -25,7 +25,7 @@ Make = Callable[[], Run]
 def check_stream_algorithm(settings: StreamAlgorithmSettings, seed: int = 0) -> None:
     """Run an algorithm over made-up streams, under every privacy model, and raise Broken for a rule it breaks.
 
-    The rules: `safe-groups`, `left-once`, `in-time`, `waits-as-long-as-it-may`, `nothing-given-up-needlessly`,
+    The rules: `safe-groups`, `each-row-once`, `in-time`, `waits-as-long-as-it-may`, `nothing-given-up-needlessly`,
     `all-leave-at-the-end`, `takes-what-it-can`, `count-told`, `deadline-told`, `true-records`,
     `same-input-same-output`, `batches-change-nothing`, `nothing-before-the-deadline`, `raises-nothing`.
     """
@@ -58,7 +58,7 @@ def leave_once(run: Run, rows: Sequence[Row], sizes: Sequence[int], gaps: Sequen
     deliver(run, rows, cycle(sizes).__next__, cycle(gaps).__next__)
     run.flush()
     left = [ref for group in run.groups for ref in group.rows.ref[:, 1].tolist()] + run.suppressed
-    rule("left-once", sorted(left) == list(range(len(rows))), "not every row left, or not once")
+    rule("each-row-once", sorted(left) == list(range(len(rows))), "not every row left, or not once")
 
 
 def give_the_same_again(make: Make, rows: Sequence[Row], sizes: Sequence[int], gaps: Sequence[int]) -> None:
@@ -98,4 +98,5 @@ def meet_deadlines_alone(run: Run, rows: Sequence[Row], gaps: Sequence[int], tim
         ticks += 1
         rule("deadline-told", ticks <= 2 * len(rows), "a row is seen to more than at its deadline and once before")
     rule("in-time", not run.inside, "rows wait, and no deadline is told")
-    rule("in-time", run.now <= run.accounts[len(rows) - 1].arrived + time, "rows left after their deadline")
+    latest = max(account.arrived for account in run.accounts.values())
+    rule("in-time", run.now <= latest + time, "rows left after their deadline")

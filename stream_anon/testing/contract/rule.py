@@ -24,12 +24,12 @@ def rule(name: str, holds: object, detail: str) -> None:
 
 @contextmanager
 def judged(subject: str) -> Iterator[None]:
-    """Say of any other error which rule it breaks: unsafe groups stop at the gate, and nothing else is raised."""
+    """Say of any other error which rule it breaks: the gate stops unsafe groups and rows that come twice."""
     try:
         yield
     except Broken:
         raise
     except PrivacyViolation as error:
-        raise Broken("safe-groups", f"{subject}: {error}") from error
+        raise Broken("each-row-once" if "twice" in str(error) else "safe-groups", f"{subject}: {error}") from error
     except Exception as error:
         raise Broken("raises-nothing", f"{subject}: {type(error).__name__}: {error}") from error

@@ -94,7 +94,7 @@ class Run:
         refs = batch.ref[:, 1].tolist()
         outcome = self.engine.push(batch, now)
         for number in refs[: len(refs) - outcome.rest]:
-            rule("left-once", number not in self.inside, "a row is inside twice")
+            rule("each-row-once", number not in self.inside, "a row is inside twice")
             self.inside[number] = self.accounts[number]
             self.returned.add(number)
         self._release_chosen(outcome, one_event=len(refs) == 1)
@@ -113,7 +113,7 @@ class Run:
         rule("deadline-told", self.engine.next_deadline() is None, "there is a deadline, and nothing is inside")
         again = self.engine.flush()
         nothing = not again.groups and again.suppressed is None
-        rule("left-once", nothing, "something left after the end")
+        rule("each-row-once", nothing, "something left after the end")
 
     def remove(self, numbers: Iterable[int]) -> Batch:
         """Take rows out by their numbers."""
@@ -140,7 +140,7 @@ class Run:
         for group in outcome.groups:
             self._check_group(group)
         for number in lost:
-            rule("left-once", number in self.inside, "a row was given up that was not inside")
+            rule("each-row-once", number in self.inside, "a row was given up that was not inside")
             del self.inside[number]
         self.groups += outcome.groups
         self.suppressed += lost
@@ -158,7 +158,7 @@ class Run:
     def _check_group(self, group: Group) -> None:
         refs = group.rows.ref[:, 1].tolist()
         for number in refs:
-            rule("left-once", number in self.inside, "a row left twice, or was never there")
+            rule("each-row-once", number in self.inside, "a row left twice, or was never there")
         members = [self.inside.pop(number) for number in refs]
         rows = [member.row for member in members]
         shown = list(group.records())
