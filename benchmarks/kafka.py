@@ -229,11 +229,11 @@ def work(options: dict[str, Any], answers: Any) -> None:
     worker = Worker(transport, _warmed(schema, core_of(schema)), settings, watch)
     for stage, owner, methods in (
         ("poll", transport, ["poll"]),
-        ("decode and group", worker.state, ["take", "tick"]),
+        ("decode and group", worker.state, ["decode", "push", "tick"]),
         ("plan", worker._planner, ["plan"]),
         ("send", transport, ["send"]),
         ("commit", transport, ["begin", "send_offsets", "commit"]),
-        ("apply and report", worker, ["_apply"]),
+        ("apply and report", worker, ["_commit"]),
     ):
         for method in methods:
             watch.clock(stage, owner, method)

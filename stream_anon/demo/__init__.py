@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.resources import as_file, files
 
 import msgspec
 import numpy as np
+from pydantic import SecretStr
 
 from stream_anon.policy import LoadedPolicy, load
 
@@ -18,6 +20,7 @@ _COUNTRIES = {
 _DIAGNOSES = ["bronchitis", "flu", "pneumonia", "gastritis", "ulcer", "diabetes", "fracture", "hypertension"]
 _WARDS = ["A", "B", "C"]
 _BATCH = 1000
+_SECRET = SecretStr("nobody in the made-up hospital has anything to hide")
 
 FIELDS = ("patient_id", "name", "birth_year", "zip", "gender", "country", "diagnosis", "ward")
 """What a record has, in this order."""
@@ -29,9 +32,10 @@ def policy_text() -> str:
 
 
 def policy() -> LoadedPolicy:
-    """Load the demo's policy."""
+    """Load the demo's policy, with a secret that is none, so that the same seed gives the same groups."""
     with as_file(files(__package__) / "admissions.yaml") as path:
-        return load(path)
+        loaded = load(path)
+    return replace(loaded, policy=loaded.policy.model_copy(update={"secret": _SECRET}))
 
 
 def admissions(seed: int, people: int = 20_000) -> Iterator[bytes]:

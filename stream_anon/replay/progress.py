@@ -15,7 +15,7 @@ import msgspec
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Committed
 from stream_anon.replay.offset_range import OffsetRange
-from stream_anon.worker.ledger.codec import fits
+from stream_anon.worker.ledger.budget import INLINE
 
 
 class ReplayProgressError(StreamAnonError):
@@ -40,7 +40,7 @@ class ReplayProgress(msgspec.Struct, frozen=True):
         """Return the progress as the text beside an offset."""
         text = b85encode(zlib.compress(msgspec.json.encode(self), 9)).decode("ascii")
         found = Committed(0, text + "\0")
-        if not fits(found):
+        if not INLINE.fits(found):
             raise ReplayProgressError("the topic has too many partitions for one replay: replay some of them at a time")
         return found
 

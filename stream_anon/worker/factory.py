@@ -17,15 +17,11 @@ from stream_anon.kafka.transport import Transport
 from stream_anon.policy.policy import Policy
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.stream import build as build_engine
-from stream_anon.worker.groups import Core
-from stream_anon.worker.ledger.codec import LIMIT
+from stream_anon.worker.core import Core
+from stream_anon.worker.ledger.budget import INLINE
 from stream_anon.worker.restore import Start
 from stream_anon.worker.schedule import engine_bound
 from stream_anon.worker.settings import WorkerSettings
-from stream_anon.worker.state.partition import PER_ROW
-
-_LARGEST_K = int(LIMIT / PER_ROW / 3)
-"""Groups are announced whole in one ledger, and may be larger than k."""
 
 
 def problems(policy: Policy) -> list[Problem]:
@@ -43,8 +39,8 @@ def problems(policy: Policy) -> list[Problem]:
         if model.learns:
             why = "a model that learns from the stream could judge the same group differently after a restart"
             found.append(Problem(("privacy", i, "estimate"), "estimate", why, "give a fixed table instead"))
-        if model.people > _LARGEST_K:
-            why = f"a group is announced in one ledger, which holds k up to {_LARGEST_K}"
+        if model.people > INLINE.largest_k:
+            why = f"a group is announced in one ledger, which holds k up to {INLINE.largest_k}"
             found.append(Problem(("privacy", i, "k"), "k-too-large", why))
     return found
 
@@ -58,13 +54,13 @@ def core_of(schema: Schema) -> Core:
         stream = stream.model_copy(update={"max_delay": bound})
     early = replace(schema, policy=schema.policy.model_copy(update={"stream": stream}))
     return Core(
-        Encoder(schema).encode,
-        lambda: build_engine(early),
-        lambda rows: release(rows, schema, Reason.READY),
-        encode_all,
-        bytes.fromhex(schema.fingerprint)[:8],
-        schema.keys.ledger,
-        lambda rows: [writable(values) for values in rows.values.tolist()],
+        encode=Encoder(schema).encode,
+        engine=lambda: build_engine(early),
+        release=lambda rows: release(rows, schema, Reason.READY),
+        write=encode_all,
+        fingerprint=bytes.fromhex(schema.fingerprint)[:8],
+        key=schema.keys.ledger,
+        writable=lambda rows: [writable(values) for values in rows.values.tolist()],
     )
 
 
@@ -81,7 +77,7 @@ def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
         apart=policy.stream.scope == "partition",
         start=start,
         most_waiting=policy.stream.max_buffer,
-        pause_at=min(0.75, 1 - (2 * largest * PER_ROW + 300) / LIMIT),
+        pause_at=INLINE.pause_at(largest),
     )
 
 

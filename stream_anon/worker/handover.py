@@ -8,9 +8,10 @@ import time
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.doctor import LONGEST_TRANSACTION
 from stream_anon.kafka.transport import Committed, Transport
-from stream_anon.worker.groups import Core
-from stream_anon.worker.ledger.codec import Codec, LedgerError, fits
-from stream_anon.worker.ledger.ledger import Ledger, Place
+from stream_anon.worker.core import Core
+from stream_anon.worker.ledger.budget import INLINE
+from stream_anon.worker.ledger.codec import Codec, LedgerError
+from stream_anon.worker.ledger.ledger import Author, Ledger, Place
 
 _SHORTEST = 6
 """Digits of a fingerprint that must be given: as many as published records carry."""
@@ -45,17 +46,9 @@ def hand_over(transport: Transport, topic: str, core: Core, old: str, old_key: b
             raise HandoverError(_not_theirs(number, ledger, old))
         if ledger.announced:
             raise HandoverError(f"partition {number}: groups are announced and not published yet: {_DRAIN}")
-        following = ledger.following(
-            ledger.position,
-            ledger.waiting,
-            (),
-            0,
-            fingerprint=core.fingerprint,
-            known=ledger.known,
-            writer=secrets.randbits(32),
-        )
-        texts[number] = mine.encode(following)
-        if not fits(texts[number]):
+        author = Author(core.fingerprint, secrets.randbits(32), ledger.known)
+        texts[number] = mine.encode(ledger.following(ledger.position, ledger.waiting, (), 0, author))
+        if not INLINE.fits(texts[number]):
             raise HandoverError(f"partition {number}: its ledger is full: {_DRAIN}")
     if texts:
         transport.replace_ledgers(texts)

@@ -8,13 +8,14 @@ from contextlib import suppress
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import AbortableError, Committed, Membership, Polled, TopicFacts, Transport
 from stream_anon.observe.observer import Observer
-from stream_anon.worker.groups import Core
+from stream_anon.worker.core import Core
+from stream_anon.worker.group_life import Announced
 from stream_anon.worker.ledger.codec import Codec
 from stream_anon.worker.ledger.ledger import Place
 from stream_anon.worker.renderer import WithdrawnError, members_of
-from stream_anon.worker.restore import REMEDIES, QuarantineError, Reader, Restorer
+from stream_anon.worker.restore import REMEDIES, Beginning, QuarantineError, Reader, Restorer
 from stream_anon.worker.settings import WorkerSettings
-from stream_anon.worker.state.partition import Partition, rows_of
+from stream_anon.worker.state.partition import Partition
 from stream_anon.worker.state.state import WorkerState
 
 _log = logging.getLogger("stream_anon.worker")
@@ -50,6 +51,10 @@ class Ownership:
         self._transport, self._state, self._core = transport, state, core
         self._settings, self._observer = settings, observer
         self.codec = Codec.of(core.key)
+
+    def distrust(self) -> None:
+        """Take the captured membership for over: the next stable capture decides anew."""
+        self.membership = None
 
     @property
     def complete(self) -> bool:
@@ -112,7 +117,7 @@ class Ownership:
             self.forget(number, now)
         member = polled.membership
         if polled.over:
-            self.membership = None
+            self.distrust()
         if member is None:
             return frozenset(before & set(self._state.partitions))
         self.membership = member
@@ -161,13 +166,13 @@ class Ownership:
             return
         try:
             restorer, siblings = self._look_around(texts)
-            restored: dict[int, Partition] = {}
+            found: dict[int, Beginning] = {}
             for number, text in texts.items():
                 if text is None and not _settled(number, siblings, restorer.facts.partitions):
                     continue
                 self._unrestored.discard(number)
                 try:
-                    found = restorer.restore(number, text, siblings)
+                    begin = restorer.restore(number, text, siblings)
                 except QuarantineError as error:
                     self._quarantine(number, error.code)
                     continue
@@ -175,21 +180,21 @@ class Ownership:
                     self._unrestored.add(number)
                     self._early.add(number)
                     continue
-                if found.ledger.sequence < self._newest.get(found.ledger.place, 0):
+                if begin.ledger.sequence < self._newest.get(begin.ledger.place, 0):
                     self._unrestored.add(number)
                     if self._stuck is None:
                         _log.error("the broker returned an old ledger; asking again", extra={"partition": number})
                     continue
-                restored[number] = found
-            self._replay(restored, now)
+                found[number] = begin
+            announced = self._replay(found, now)
         except AbortableError:  # the broker is not there for the moment: ask again after the next poll
             self._unrestored |= set(texts) - set(self.quarantined)
             return
-        for number, partition in restored.items():
-            self._state.partitions[number] = partition
-            self._transport.seek(number, partition.position)
-            self._report_lost(number, partition)
-        self._transport.resume(restored)
+        for number, begin in found.items():
+            self._state.adopt(number, Partition(begin.ledger, begin.text, begin.position, announced[number]))
+            self._transport.seek(number, begin.position)
+            self._report_lost(number, begin)
+        self._transport.resume(found)
 
     def _may_begin(self, reader: Reader, siblings: dict[int, Committed | None]) -> bool:
         """Tell whether this worker may write the first ledger of a partition.
@@ -208,24 +213,27 @@ class Ownership:
         start = self._settings.start
         return Restorer(self.codec, self._core.fingerprint, facts, bounds, used, start), siblings
 
-    def _replay(self, restored: dict[int, Partition], now: float) -> None:
-        """Restore announced groups identically first; withdraw those that cannot be identical."""
-        refs = members_of([partition.ledger for partition in restored.values()])
+    def _replay(self, found: dict[int, Beginning], now: float) -> dict[int, list[Announced]]:
+        """Restore announced groups identically; withdraw those that cannot be identical."""
+        refs = members_of([begin.ledger for begin in found.values()])
         fetched = self._transport.fetch(refs) if refs else {}
-        for number, partition in restored.items():
-            groups = partition.ledger.announced
+        announced: dict[int, list[Announced]] = {}
+        for number, begin in found.items():
+            groups = begin.ledger.announced
             try:
-                partition.announced = self._state.renderer.reprint(partition.ledger, fetched, now)
+                announced[number] = self._state.renderer.reprint(begin.ledger, fetched, now)
             except WithdrawnError as error:
+                announced[number] = []
                 rows = sum(len(members) for members in groups)
                 self._observer.withdrawn(error.reason, len(groups), rows)
                 facts = {"partition": number, "reason": error.reason, "groups": len(groups), "records": rows}
                 _log.error("announced groups withdrawn", extra=facts)
-            _log.info("restored", extra={"partition": number, "replayed": rows_of(partition.announced)})
+            _log.info("restored", extra={"partition": number, "replayed": sum(map(len, announced[number]))})
+        return announced
 
-    def _report_lost(self, number: int, partition: Partition) -> None:
+    def _report_lost(self, number: int, begin: Beginning) -> None:
         """Report rows that waited and fell to retention before they were read again."""
-        lost = int((partition.ledger.waiting < partition.position).sum())
+        lost = int((begin.ledger.waiting < begin.position).sum())
         if lost:
             self._observer.suppressed("retention", lost)
             _log.error("records lost to retention", extra={"partition": number, "records": lost})

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any
 
 import numpy as np
 
+from stream_anon.core.gate import Group
+from stream_anon.core.hierarchy import Floats
 from stream_anon.errors import PrivacyViolation
 from stream_anon.kafka.transport import Ref
-from stream_anon.worker.groups import Core, Formed
-from stream_anon.worker.ledger.codec import derive, digest_of
+from stream_anon.worker.core import Core
+from stream_anon.worker.group_life import Announced, Formed, GroupFacts, announce
+from stream_anon.worker.ledger.codec import combined, derive, digest_of
 from stream_anon.worker.ledger.ledger import Ledger, Members
 
 
@@ -30,57 +32,44 @@ class GroupRenderer:
         self._core = core
         self._key = derive(core.key, b"announced bytes")
 
-    def fix(self, groups: Sequence[Any]) -> list[Formed]:
-        """Return groups with their bytes and the digests of these."""
+    def fix(self, groups: Sequence[Group], born: Floats, reason: str | None = None) -> list[Formed]:
+        """Return groups with their bytes and the digests of these; `born` are their records' own times, one by one."""
         ends = list(accumulate([len(group) for group in groups], initial=0))
         arrived = np.concatenate([group.arrived for group in groups])
         oldest = np.minimum.reduceat(arrived, ends[:-1]).tolist()
-        return [
-            Formed(
-                group.id,
-                group.members,
-                records,
-                digest_of(self._key, records),
-                str(group.reason),
-                arrived[first:last],
-                first_arrival,
-                group.losses,
-                {name: len(nodes) for name, nodes in group.raised.items()},
-                group,
-            )
-            for group, (first, last), records, first_arrival in zip(
-                groups, pairwise(ends), self._core.write(groups), oldest, strict=True
-            )
-        ]
+        fixed = []
+        parts = zip(groups, pairwise(ends), oldest, self._core.write(groups), strict=True)
+        for group, (first, last), earliest, records in parts:
+            raised = {name: len(nodes) for name, nodes in group.raised.items()}
+            told = reason or str(group.reason)
+            facts = GroupFacts(told, arrived[first:last], earliest, born[first:last], group.losses, raised)
+            fixed.append(Formed(group, group.members, records, digest_of(self._key, records), facts))
+        return fixed
 
-    def reprint(self, ledger: Ledger, fetched: dict[Ref, bytes | None], now: float) -> list[Formed]:
+    def reprint(self, ledger: Ledger, fetched: Mapping[Ref, bytes | None], now: float) -> list[Announced]:
         """Render all announced groups of a ledger again, or raise `WithdrawnError`.
 
         1. Every member must still exist.  2. Every member must encode.  3. Every group must pass the gate.
         4. The bytes must have the announced digest. That the policy is the one that announced was checked before.
         One digest covers all groups of a ledger, so they are published together or not at all.
         """
-        if not ledger.announced:
-            return []
         if any(ref not in fetched for ref in members_of([ledger])):
             raise WithdrawnError("member_missing")
         groups = [self._again(members, fetched, now) for members in ledger.announced]
-        if sum(group.digest for group in groups) % 2**64 != ledger.digest:
+        if combined(group.digest for group in groups) != ledger.digest:
             raise WithdrawnError("digest_differs")
-        return groups
+        return announce(groups, ledger)
 
-    def _again(self, members: Members, fetched: dict[Ref, bytes | None], now: float) -> Formed:
-        encoded = self._core.encode(
-            [fetched[partition, offset] for partition, offset in members.tolist()], members, np.full(len(members), now)
-        )
+    def _again(self, members: Members, fetched: Mapping[Ref, bytes | None], now: float) -> Formed:
+        count = len(members)
+        values = [fetched[partition, offset] for partition, offset in members.tolist()]
+        encoded = self._core.encode(values, members, np.full(count, now))
         if encoded.rejections:
             raise WithdrawnError("member_rejected")
         try:
-            [group] = self.fix([self._core.release(encoded.batch)])
+            [group] = self.fix([self._core.release(encoded.batch)], np.full(count, np.nan), "replayed")
         except PrivacyViolation:
             raise WithdrawnError("model_fails") from None
-        group.reason = "replayed"
-        group.group = None
         return group
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Committed, TopicFacts
 from stream_anon.worker.ledger.codec import Codec, LedgerError
 from stream_anon.worker.ledger.ledger import Ledger, Place
-from stream_anon.worker.state.partition import Partition
 
 Start = Literal["earliest", "latest"]
 
@@ -93,6 +92,14 @@ class Reader:
             raise OtherPolicyError(min(n for n, text in ledgers.items() if text is not None), None, self.fingerprint)
 
 
+class Beginning(NamedTuple):
+    """Where a partition goes on: its ledger, the text of it if one is committed, and the next offset to read."""
+
+    ledger: Ledger
+    text: Committed | None
+    position: int
+
+
 @dataclass(frozen=True, slots=True)
 class Restorer(Reader):
     """A restorer that decides by the facts of the topic, its bounds, the output and the ledgers of all partitions."""
@@ -103,14 +110,14 @@ class Restorer(Reader):
 
     def restore(
         self, partition: int, committed: Committed | None, siblings: Mapping[int, Committed | None]
-    ) -> Partition:
-        """Return the partition as its ledger left it, to be read from `position`.
+    ) -> Beginning:
+        """Return where the partition goes on, as its ledger left it.
 
         Raises `QuarantineError`, or `OtherPolicyError` if another policy wrote the ledger.
         """
         if committed is None:
             at = self._first(partition, siblings)
-            return Partition(Ledger(self.place(partition), self.fingerprint, at), None, at)
+            return Beginning(Ledger(self.place(partition), self.fingerprint, at), None, at)
         try:
             ledger = self.read(partition, committed)
         except LedgerError as error:
@@ -118,7 +125,7 @@ class Restorer(Reader):
         first, end = self.bounds[partition]
         if ledger.position > end:  # below the position everything else counts as finished, new records too
             raise QuarantineError("beyond")
-        return Partition(ledger, committed, max(ledger.low, first))
+        return Beginning(ledger, committed, max(ledger.low, first))
 
     def _first(self, partition: int, siblings: Mapping[int, Committed | None]) -> int:
         """Return the first offset of a partition nobody committed for.

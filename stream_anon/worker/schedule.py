@@ -34,6 +34,10 @@ class CommitSchedule:
         """Return the seconds until the tick."""
         return max(0.0, self.last + self.interval - now)
 
+    def skip(self, now: float) -> None:
+        """Wait for the next tick: there was nothing to commit."""
+        self.last = now
+
     def done(self, began: float, took: float) -> None:
         """Adapt the tick slowly to how long a transaction took, never beyond a sixteenth of the bound."""
         self._usual += 0.1 * (took - self._usual)

@@ -11,7 +11,7 @@ from stream_anon.worker.restore import Start
 class WorkerSettings:
     """The frozen settings of one worker.
 
-    `delay` is the user's bound in seconds, None if only records count. `announce` is for tests alone.
+    `delay` is the user's bound in seconds, None if only records count.
     """
 
     input: str
@@ -21,7 +21,6 @@ class WorkerSettings:
     delay: float | None = 5.0
     apart: bool = False
     start: Start | None = None
-    announce: bool = True
     poll_records: int = 6_000
     most_waiting: int = 200_000
     pause_at: float = 0.75

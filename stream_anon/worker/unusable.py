@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-
+from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.errors import StreamAnonError
-from stream_anon.worker.groups import Floats, Ints
+from stream_anon.worker.core import Core
 
 UNUSABLE = "unusable"
 """The code of a record that makes the program fail: a defect, reported in the log, that must not stop a worker."""
 
 _log = logging.getLogger("stream_anon.worker")
-Encode = Callable[[Sequence[bytes | None], Ints, Floats], Any]
 
 
-def encode_usable(
-    encode: Encode, values: Sequence[bytes | None], ref: Ints, arrived: Floats
-) -> tuple[Any, list[int], Ints]:
-    """Encode records; if that fails, find the ones it fails for, one by one, and leave them out.
+def unusable(core: Core, values: Sequence[bytes | None], ref: Ints, arrived: Floats, error: Exception) -> list[int]:
+    """Find the records that cannot be encoded, one by one; raise `error` if no single record brings it about."""
+    bad = [i for i in range(len(values)) if not _encodes(core, values[i], ref[i : i + 1], arrived[i : i + 1])]
+    if not bad:
+        raise error
+    log_failure("encode", error, len(bad))
+    return bad
 
-    Returns what was encoded, the places of the records left out, and those of the others. An error that no single
-    record brings about is raised.
-    """
-    every = np.arange(len(values))
+
+def _encodes(core: Core, value: bytes | None, ref: Ints, arrived: Floats) -> bool:
     try:
-        return encode(values, ref, arrived), [], every
-    except StreamAnonError:
-        raise
-    except Exception as error:
-        bad = [i for i in range(len(values)) if not _encodes(encode, values[i], ref[i : i + 1], arrived[i : i + 1])]
-        if not bad:
-            raise
-        log_failure("encode", error, len(bad))
-    good = np.delete(every, bad)
-    return encode([values[i] for i in good], ref[good], arrived[good]), bad, good
-
-
-def _encodes(encode: Encode, value: bytes | None, ref: Ints, arrived: Floats) -> bool:
-    try:
-        encode([value], ref, arrived)
+        core.encode([value], ref, arrived)
     except StreamAnonError:
         raise
     except Exception:

@@ -171,18 +171,16 @@ class Chaos:
             self.supervise(0.2)
         admin.close()
 
-    def ends(self) -> int:
-        """How far the output can be read by those who read what is committed."""
+    def ends(self, level: str = "read_committed") -> int:
+        """How far one kind of reader can read the output."""
         partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
-        with contextlib.closing(
-            KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level="read_committed")
-        ) as reader:
+        with contextlib.closing(KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level)) as reader:
             return sum(reader.end_offsets(partitions).values())
 
     def wait_until_quiet(self, patience: float = 60.0) -> None:
-        """Until nothing more is published: what is left waits for company."""
+        """Until nothing more is published and no transaction is open: what is left waits for company."""
         before, end = -1, time.monotonic() + patience
-        while (now := self.ends()) != before and time.monotonic() < end:
+        while ((now := self.ends()) != before or self.ends("read_uncommitted") != now) and time.monotonic() < end:
             before = now
             self.supervise(3.0)
 

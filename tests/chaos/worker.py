@@ -6,9 +6,9 @@ import argparse
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +55,13 @@ def main() -> None:
     loaded, schema = prepare(options.policy)
     make_ready(schema, quiet=True)
     transport = dwelling(transport_of(kafka_of(loaded.policy)), options.dwell)
-    settings = replace(settings_of(loaded.policy), announce=not options.no_announce)
     counted = Missed()
-    worker = Worker(transport, core_of(schema), settings, counted)
+    worker = Worker(transport, core_of(schema), settings_of(loaded.policy), counted)
+    if options.no_announce:
+        sys.path.append(str(Path(__file__).parents[1] / "worker"))
+        from hasty import hasten
+
+        hasten(worker)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     worker.run()
     (options.policy.parent / f"missed-{os.getpid()}").write_text(json.dumps(counted.rows))

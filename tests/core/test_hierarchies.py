@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from kernels import kernel
 
 from stream_anon.core.hierarchy import (
     Calendar,
@@ -23,8 +22,14 @@ from stream_anon.core.hierarchy import (
     ValueSet,
     branch,
 )
-from stream_anon.core.kernels import SHORT, cell_prices, pack
+from stream_anon.core.kernels import SHORT
 from stream_anon.core.loss.table import Partition, ncp
+from stream_anon.testing.checks.hierarchies import (
+    covers_what_it_stands_for,
+    encodes_alike,
+    kernels_agree,
+    loses_more_the_wider,
+)
 
 BOTH = Leaves(missing=True, unknown=True)
 SMALL = branch("*", {"north": ["no", "se", "fi"], "south": {"west": ["pt", "es"], "east": ["gr"]}})
@@ -88,15 +93,10 @@ def test_kernels_and_hierarchies_agree_to_the_last_bit(
 ) -> None:
     _, codes = draw_codes(hierarchy, values, data)
     with mock.patch("stream_anon.core.kernels.SHORT", data.draw(st.sampled_from([0, SHORT]))):
-        prices = pack([Interval(0, 9), hierarchy], [1.0, 0.7])
-    for low, high in {(min(a, b), max(a, b)) for a in codes.tolist() for b in codes.tolist()}:
-        loss = float(hierarchy.loss(np.array(low), np.array(high)))
-        assert kernel(prices, 1, low, high) == loss
-        ends = np.array([[0, low]]), np.array([[0, high]])
-        assert cell_prices(prices.facts, prices.values, *ends).tolist() == [[0.0, loss]]
-        box = np.array([[0, low], [0, high]])
-        table = Partition(box, [np.arange(2)], [Interval(0, 9), hierarchy])
-        assert ncp(table) == pytest.approx(2 * loss)
+        kernels_agree(hierarchy, codes)
+    low, high = codes.min(), codes.max()
+    table = Partition(np.array([[0, low], [0, high]]), [np.arange(2)], [Interval(0, 9), hierarchy])
+    assert ncp(table) == pytest.approx(2 * float(hierarchy.loss(low, high)))
 
 
 @every_kind
@@ -104,13 +104,7 @@ def test_loss_lies_between_nothing_and_everything_and_grows_with_the_stretch(
     hierarchy: Hierarchy, values: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
     _, codes = draw_codes(hierarchy, values, data)
-    low = high = codes[:1]
-    before = float(hierarchy.loss(low, high)[0])
-    for code in codes:
-        low, high = np.minimum(low, code), np.maximum(high, code)
-        after = float(hierarchy.loss(low, high)[0])
-        assert 0.0 <= before <= after <= 1.0
-        before = after
+    loses_more_the_wider(hierarchy, codes)
 
 
 @every_kind
@@ -118,22 +112,14 @@ def test_a_published_label_covers_every_value_behind_it(
     hierarchy: Hierarchy, values: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
     drawn, codes = draw_codes(hierarchy, values, data)
-    label = hierarchy.label(int(codes.min()), int(codes.max()))
-    for value in drawn:
-        assert hierarchy.contains(label, value), (label, value)
+    covers_what_it_stands_for(hierarchy, drawn, codes)
 
 
 @every_kind
 def test_encoding_one_by_one_or_together_is_the_same(
     hierarchy: Hierarchy, values: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
-    drawn = data.draw(st.lists(values, min_size=1, max_size=8))
-    codes, trouble = hierarchy.encode(drawn)
-    troubles = np.zeros(len(drawn)) if trouble is None else trouble
-    for value, code, kind in zip(drawn, codes.tolist(), troubles.tolist(), strict=True):
-        alone, refused = hierarchy.encode([value])
-        assert (0 if refused is None else int(refused[0])) == kind
-        assert kind or alone[0] == code
+    encodes_alike(hierarchy, data.draw(st.lists(values, min_size=1, max_size=8)))
 
 
 NOT_COVERED = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import cycle, pairwise
 from random import Random
 
-import numpy as np
 import pytest
 from cases import (
     ALGORITHMS,
@@ -25,12 +24,18 @@ from cases import (
     sizes,
 )
 from contract import Run, deliver
-from definitions import Row, people
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_anon.core.gate import Reason
 from stream_anon.policy.settings import MaxDelay, StreamSettings
+from stream_anon.testing.checks.streams import (
+    give_the_same_again,
+    give_the_same_in_batches,
+    leave_once,
+    meet_deadlines_alone,
+)
+from stream_anon.testing.contract.definitions import Row, people
 
 
 def test_every_algorithm_is_checked() -> None:
@@ -45,11 +50,7 @@ def test_every_algorithm_is_checked() -> None:
 def test_rows_leave_once_in_time_and_in_safe_groups(
     algorithm: str, policy: str, rows: list[Row], bound: MaxDelay, at_deadline: str, sizes: list[int], gaps: list[int]
 ) -> None:
-    run = Run.of(policy, algorithm, StreamSettings(max_delay=bound, on_deadline=at_deadline))
-    deliver(run, rows, cycle(sizes).__next__, cycle(gaps).__next__)
-    run.flush()
-    left = [ref for group in run.groups for ref in group.rows.ref[:, 1].tolist()] + run.suppressed
-    assert sorted(left) == list(range(len(rows)))
+    leave_once(Run.of(policy, algorithm, StreamSettings(max_delay=bound, on_deadline=at_deadline)), rows, sizes, gaps)
 
 
 @pytest.mark.parametrize(("algorithm", "changed"), [v[1:] for v in VARIANTS], ids=[f"{v[1]}: {v[0]}" for v in VARIANTS])
@@ -60,10 +61,8 @@ def test_rows_leave_once_in_time_and_in_safe_groups(
 def test_no_setting_of_an_algorithm_breaks_the_contract(
     algorithm: str, changed: Row, policy: str, rows: list[Row], bound: MaxDelay, at_deadline: str, sizes: list[int]
 ) -> None:
-    run = Run.of(policy, algorithm, StreamSettings(max_delay=bound, on_deadline=at_deadline), changed)
-    deliver(run, rows, cycle(sizes).__next__, lambda: 1)
-    run.flush()
-    assert sum(len(group.rows) for group in run.groups) + len(run.suppressed) == len(rows)
+    stream = StreamSettings(max_delay=bound, on_deadline=at_deadline)
+    leave_once(Run.of(policy, algorithm, stream, changed), rows, sizes, [1])
 
 
 @every_algorithm
@@ -95,15 +94,7 @@ def test_batches_of_any_size_give_the_same_groups(
     """Rows arrive one by one, whatever batches bring them; only what a model learns may depend on batches."""
     policy = data.draw(st.sampled_from([name for name in POLICIES if name not in LEARNING]))
     stream = StreamSettings(max_delay=bound, on_deadline=at_deadline)
-    told = []
-    for steps in ([1], sizes, [len(rows)]):
-        run = Run.of(policy, algorithm, stream)
-        deliver(run, rows, cycle(steps).__next__, lambda: 0)
-        before_the_end = run.told()
-        run.flush()
-        told.append((before_the_end, run.told(), sorted(run.suppressed)))
-    assert told[1] == told[0]
-    assert told[2] == told[0]
+    give_the_same_in_batches(lambda: Run.of(policy, algorithm, stream), rows, ([1], sizes, [len(rows)]))
 
 
 @every_algorithm
@@ -116,14 +107,9 @@ def test_a_long_wait_for_small_groups(
     """The bound is many times k: algorithms may take other paths here, and batches still change nothing."""
     random = Random(seed)
     rows = [row_of(random.getrandbits(48)) | {"person": random.randrange(people)} for _ in range(220)]
-    told = []
-    for steps in ([1], [10 * size for size in sizes], [len(rows)]):
-        run = Run.of(policy, algorithm, StreamSettings(max_delay=MaxDelay(records=bound)))
-        deliver(run, rows, cycle(steps).__next__, lambda: 0)
-        run.flush()
-        told.append((run.told(), sorted(run.suppressed)))
-    assert told[1] == told[0]
-    assert told[2] == told[0]
+    stream = StreamSettings(max_delay=MaxDelay(records=bound))
+    steps = [1], [10 * size for size in sizes], [len(rows)]
+    give_the_same_in_batches(lambda: Run.of(policy, algorithm, stream), rows, steps)
 
 
 @every_algorithm
@@ -133,13 +119,7 @@ def test_a_long_wait_for_small_groups(
 def test_same_input_same_output(
     algorithm: str, policy: str, rows: list[Row], bound: MaxDelay, sizes: list[int], gaps: list[int]
 ) -> None:
-    records = []
-    for _ in range(2):
-        run = Run.of(policy, algorithm, StreamSettings(max_delay=bound))
-        deliver(run, rows, cycle(sizes).__next__, cycle(gaps).__next__)
-        run.flush()
-        records.append(([group.encoded() for group in run.groups], run.suppressed))
-    assert records[0] == records[1]
+    give_the_same_again(lambda: Run.of(policy, algorithm, StreamSettings(max_delay=bound)), rows, sizes, gaps)
 
 
 @every_algorithm
@@ -155,18 +135,7 @@ def test_an_idle_stream_meets_its_deadlines(
     algorithm: str, policy: str, rows: list[Row], time: int, records: int | None, gaps: list[int]
 ) -> None:
     run = Run.of(policy, algorithm, StreamSettings(max_delay=MaxDelay(time=float(time), records=records)))
-    deliver(run, rows, lambda: 3, cycle(gaps).__next__)
-    ticks = 0
-    while (deadline := run.engine.next_deadline()) is not None:
-        assert deadline > run.now
-        waiting = set(run.inside)
-        run.tick(np.nextafter(deadline, 0.0))
-        assert set(run.inside) == waiting, "nothing is due a moment before the deadline"
-        run.tick(deadline)
-        ticks += 1
-        assert ticks <= 2 * len(rows), "a row is seen to at its deadline, and at most once before"
-    assert not run.inside
-    assert run.now <= run.accounts[len(rows) - 1].arrived + time
+    meet_deadlines_alone(run, rows, gaps, time)
 
 
 @every_algorithm

@@ -7,12 +7,12 @@ from itertools import cycle
 import pytest
 from cases import POLICIES, bounds, every_algorithm, few, row_of, rows_of_length, sizes
 from contract import Run
-from definitions import Row
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_anon.core.batch import Batch
 from stream_anon.policy.settings import MaxDelay, StreamSettings
+from stream_anon.testing.contract.definitions import Row
 
 
 @every_algorithm

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from cases import ALGORITHMS, VARIANTS, WAGES, row_of
 from contract import Run, deliver
-from definitions import LEAVES
 
 from stream_anon.core.kernels import COMPILED
 from stream_anon.policy.settings import MaxDelay, StreamSettings
+from stream_anon.testing.contract.definitions import LEAVES
 
 CASES = [("by default", name, {}) for name in ALGORITHMS] + VARIANTS
 STREAMS = [

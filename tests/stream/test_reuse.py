@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from cases import POLICIES, row_of
 from contract import Run, deliver
-from definitions import satisfied
 
 from stream_anon.core.gate import Group, Reason, release, reuse
 from stream_anon.errors import PrivacyViolation
 from stream_anon.policy.settings import MaxDelay, StreamSettings
+from stream_anon.testing.contract.definitions import satisfied
 
 STREAM = StreamSettings(max_delay=MaxDelay(records=20))
 

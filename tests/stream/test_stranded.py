@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import GROWING, bounds, deadlines, every_algorithm, few, gaps, rows_of_length, schema_of
-from definitions import Row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from stream_anon.core.schema import Schema
 from stream_anon.local.pipeline import Pipeline
 from stream_anon.policy.settings import MaxDelay, StreamSettings
 from stream_anon.stream import build
+from stream_anon.testing.contract.definitions import Row
 
 FAR = MaxDelay(time=1e6)
 

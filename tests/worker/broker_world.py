@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fifo import fifo_core
+from fifo import Core, fifo_core
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import NewTopic
 from memory_world import Notes
@@ -18,7 +18,6 @@ from test_build import POLICY
 from stream_anon.kafka.clients import client_of
 from stream_anon.kafka.clients.kafka_python.topics import await_topics
 from stream_anon.kafka.transport import Transport
-from stream_anon.worker.groups import Core
 from stream_anon.worker.loop import Worker
 from stream_anon.worker.settings import WorkerSettings
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from stream_anon.worker.groups import Core
+from stream_anon.worker.core import Core
 
 
 @dataclass(frozen=True, eq=False)

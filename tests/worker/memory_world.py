@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from fifo import fifo_core
+from fifo import Core, fifo_core
 
 from stream_anon.observe.observer import Observer
 from stream_anon.testing.memory import MemoryTransport
 from stream_anon.testing.memory_log import MemoryBroker
-from stream_anon.worker.groups import Core
 from stream_anon.worker.loop import Worker
 from stream_anon.worker.settings import WorkerSettings
 

@@ -6,11 +6,13 @@ import threading
 from collections.abc import Callable
 from zlib import crc32
 
+from fifo import Core
+from hasty import hasten
+
 from stream_anon.kafka.transport import TransportError
 from stream_anon.observe.observer import Observer
 from stream_anon.testing.memory import MemoryTransport
 from stream_anon.testing.memory_log import MemoryBroker
-from stream_anon.worker.groups import Core
 from stream_anon.worker.loop import Worker
 from stream_anon.worker.settings import WorkerSettings
 
@@ -43,11 +45,14 @@ class Puppet:
         settings: WorkerSettings,
         clock: Callable[[], float],
         core: Core,
+        announce: bool = True,
     ) -> None:
         self.name, self.slot, self.observer = name, slot, Strict()
         writer = crc32(name.encode())
         self.transport = MemoryTransport(broker, name, slot, before=self._before, eager=bool(writer % 2))
         self.worker = Worker(self.transport, core, settings, self.observer, clock=clock, writer=writer)
+        if not announce:
+            hasten(self.worker)
         self.alive, self.at, self.failure = True, "start", ""
         self._kill = False
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)

@@ -22,7 +22,7 @@ def test_dead_letters_come_with_the_offsets_and_without_the_payload(world: World
 
 def test_a_record_too_large_is_rejected_before_its_group_is_announced(world: World) -> None:
     worker = world.worker()
-    worker.state.largest = 200
+    worker.state.limit(200, world.now)
     world.produce(b"0", b"x" * 300, b"1", b"2", b"3", b"4")
     notes = world.go(worker, rounds=8)
     assert ("rejected", "oversized", 1) in notes.seen

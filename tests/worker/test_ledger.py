@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_anon.kafka.transport import Committed
-from stream_anon.worker.ledger.codec import LIMIT, Codec, LedgerError, b85encode, digest_of, fits
+from stream_anon.worker.ledger.budget import INLINE
+from stream_anon.worker.ledger.codec import Codec, LedgerError, b85encode, digest_of
 from stream_anon.worker.ledger.ledger import Ledger, Place, contains, without
 from stream_anon.worker.ledger.packing import Reader, Writer, unpack_members
 
@@ -104,14 +105,14 @@ def test_what_fits() -> None:
     rng = np.random.default_rng(1)
     waiting = np.flatnonzero(rng.random(24_000) < 0.5).astype(np.int64)
     full = Ledger(PLACE, b"12345678", 24_000, waiting)
-    assert fits(CODEC.encode(full)), "a random bitset of 24,000 offsets"
+    assert INLINE.fits(CODEC.encode(full)), "a random bitset of 24,000 offsets"
     wide = replace(full, position=60_000, waiting=np.flatnonzero(rng.random(60_000) < 0.5))
-    assert not fits(CODEC.encode(wide))
+    assert not INLINE.fits(CODEC.encode(wide))
     members = rng.permutation(1_900).reshape(190, 10)
     announced = tuple(np.array([(3, offset) for offset in sorted(m)]) for m in members)
     text = CODEC.encode(Ledger(PLACE, b"12345678", 1_900, announced=announced))
-    assert fits(text), "1,900 announced rows in groups of 10"
-    assert len(text.metadata) <= LIMIT + 1
+    assert INLINE.fits(text), "1,900 announced rows in groups of 10"
+    assert len(text.metadata) <= INLINE.limit + 1
 
 
 @given(ledgers(), st.lists(st.integers(0, 4000), max_size=50))

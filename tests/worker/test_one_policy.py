@@ -15,11 +15,10 @@ from pathlib import Path
 import memory_world
 import pytest
 from broker_world import World, each_client, policy_on, rows
-from fifo import fifo_core
+from fifo import Core, fifo_core
 
 from stream_anon.kafka.transport import GroupInUseError
 from stream_anon.testing.memory import MemoryTransport
-from stream_anon.worker.groups import Core
 from stream_anon.worker.handover import HandoverError, hand_over
 from stream_anon.worker.ledger.codec import Codec
 from stream_anon.worker.ledger.ledger import Place

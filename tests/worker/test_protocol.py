@@ -35,7 +35,7 @@ class Protocol(RuleBasedStateMachine):
         super().__init__()
         self.broker = MemoryBroker("in", partitions=PARTITIONS, automatic=False)
         self.broker.create_topic("out", 2)
-        self.settings = WorkerSettings("in", "out", delay=None, announce=self.announce, poll_records=5)
+        self.settings = WorkerSettings("in", "out", delay=None, poll_records=5)
         self.now, self.pace, self.produced, self.started = 0.0, 0.01, 0, 0
         self.puppets: dict[int, Puppet] = {}
         for w in range(WORKERS):
@@ -51,9 +51,9 @@ class Protocol(RuleBasedStateMachine):
     def _start(self, w: int) -> None:
         self.started += 1
         name = f"w{w}-{self.started}"
-        self.puppets[w] = Puppet(
-            self.broker, name, f"slot{self.started}", self.settings, self.clock, fifo_core(K, keep=KEEP)
-        )
+        core = fifo_core(K, keep=KEEP)
+        slot = f"slot{self.started}"
+        self.puppets[w] = Puppet(self.broker, name, slot, self.settings, self.clock, core, self.announce)
         self.broker.join(name)
 
     def _produce(self, partition: int, count: int) -> None:

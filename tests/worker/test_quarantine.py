@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fifo import fifo_core
+from fifo import Core, fifo_core
 from memory_world import World, publish_and_leave, rows
 
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Committed
-from stream_anon.worker.groups import Core
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import zlib
 from base64 import b85decode
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +19,6 @@ from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Committed
 from stream_anon.worker.ledger.ledger import Ledger, Members, Place
 from stream_anon.worker.ledger.packing import Reader, Writer, pack_members, unpack_members
-
-LIMIT = 4_095
-"""Characters before the closing NUL: brokers take 4,096, and one client reads text without NUL past its end."""
 
 _VERSION = "2"  # 1 was sealed under keys derived without scrypt
 _POWERS = 85 ** np.arange(4, -1, -1)
@@ -58,7 +56,7 @@ class Codec:
         return "<Codec>"
 
     def encode(self, ledger: Ledger) -> Committed:
-        """Return offset and text. The text may be longer than the limit: the caller has to check it."""
+        """Return offset and text. The text may be too long to be committed: `LedgerBudget.fits` tells."""
         body = _pack(ledger)
         small = zlib.compress(body, 6)
         plain = b"z" + small if len(small) < len(body) else b"r" + body
@@ -101,11 +99,6 @@ def b85encode(data: bytes) -> str:
     return bytes(_ALPHABET[digits])[: 5 * len(words) - padding].decode("ascii")
 
 
-def fits(committed: Committed) -> bool:
-    """Tell whether this text may be committed."""
-    return len(committed.metadata) <= LIMIT + 1
-
-
 def derive(secret: bytes, purpose: bytes) -> bytes:
     """Derive a key for one purpose only."""
     return HKDF(hashes.SHA256(), 32, salt=None, info=b"stream-anon " + purpose).derive(secret)
@@ -114,9 +107,14 @@ def derive(secret: bytes, purpose: bytes) -> bytes:
 def digest_of(key: bytes, records: list[bytes]) -> int:
     """Return a keyed 64-bit digest of one group's records in their order.
 
-    Records hold no line feed. The digests of several groups are added.
+    Records hold no line feed.
     """
     return int.from_bytes(hashlib.sha256(b"\n".join([key, *records])).digest()[:8], "big")
+
+
+def combined(digests: Iterable[int]) -> int:
+    """Return the digest under which a ledger names several groups, in any order: the sum of theirs."""
+    return sum(digests) % 2**64
 
 
 def _whose(place: Place) -> bytes:

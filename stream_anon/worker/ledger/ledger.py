@@ -6,6 +6,7 @@ Pure values: it reads no topic, knows no clock, and says nothing of what a recor
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,14 @@ class Place:
     cluster_id: str
     topic_id: str
     partition: int
+
+
+class Author(NamedTuple):
+    """Whoever writes a ledger: its policy, the number of the process, and how many partitions it knows to have one."""
+
+    fingerprint: bytes
+    writer: int
+    known: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,10 +81,7 @@ class Ledger:
         waiting: Offsets,
         announced: tuple[Members, ...],
         digest: int,
-        *,
-        fingerprint: bytes,
-        known: int,
-        writer: int,
+        author: Author,
     ) -> Ledger:
         """Return the ledger of the next transaction. A position never goes back."""
         return replace(
@@ -84,9 +90,9 @@ class Ledger:
             waiting=waiting,
             announced=announced,
             digest=digest,
-            fingerprint=fingerprint,
-            known=max(known, self.known),
-            writer=writer,
+            fingerprint=author.fingerprint,
+            known=max(author.known, self.known),
+            writer=author.writer,
             sequence=self.sequence + 1,
         )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from stream_anon.worker.groups import Engine, Ints
+from stream_anon.core.batch import Batch
+from stream_anon.core.hierarchy import Ints
+from stream_anon.stream import Outcome
+from stream_anon.worker.core import Engine
 
 
 class Engines:
@@ -17,26 +19,26 @@ class Engines:
         self._make, self._apart = make, apart
         self._engines: dict[int, Engine] = {}
 
-    def push(self, rows: Any, now: float) -> Iterator[tuple[Any, Any]]:
-        """Push rows to their engines; yield an outcome per engine, and the rows it had no room for."""
-        if not len(rows):
-            return
-        core = [(0, rows)]
+    def push(self, rows: Batch, now: float) -> list[tuple[Outcome, Batch]]:
+        """Push rows to their engines; return an outcome per engine, and the rows it had no room for."""
+        parts = [(0, rows)] if len(rows) else []
         if self._apart:
-            core = [(p, rows.take(rows.ref[:, 0] == p)) for p in np.unique(rows.ref[:, 0]).tolist()]
-        for partition, part in core:
-            outcome = self._of(partition).push(part, now)
-            yield outcome, part.take(slice(len(part) - outcome.rest, None))
+            parts = [(p, rows.take(rows.ref[:, 0] == p)) for p in np.unique(rows.ref[:, 0]).tolist()]
+        found = []
+        for number, part in parts:
+            if number not in self._engines:
+                self._engines[number] = self._make()
+            outcome = self._engines[number].push(part, now)
+            found.append((outcome, part.take(slice(len(part) - outcome.rest, None))))
+        return found
 
-    def tick(self, now: float) -> Iterator[Any]:
+    def tick(self, now: float) -> list[Outcome]:
         """Release the rows that are due."""
-        for engine in self._engines.values():
-            yield engine.tick(now)
+        return [engine.tick(now) for engine in self._engines.values()]
 
-    def flush(self) -> Iterator[Any]:
+    def flush(self) -> list[Outcome]:
         """Release all rows that wait."""
-        for engine in self._engines.values():
-            yield engine.flush()
+        return [engine.flush() for engine in self._engines.values()]
 
     def remove(self, partition: int, ref: Ints) -> None:
         """Forget rows of a partition that is no longer ours."""
@@ -54,8 +56,3 @@ class Engines:
     def open_clusters(self) -> int:
         """The number of clusters that rows wait in; none if the algorithm forms a group only when it leaves."""
         return sum(engine.open_clusters for engine in self._engines.values())
-
-    def _of(self, partition: int) -> Engine:
-        if partition not in self._engines:
-            self._engines[partition] = self._make()
-        return self._engines[partition]

@@ -8,19 +8,36 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from stream_anon.core.hierarchy import Floats
 from stream_anon.kafka.transport import Committed, Outgoing
-from stream_anon.worker.groups import Floats, Formed
-from stream_anon.worker.ledger.ledger import NOTHING, Ledger, Offsets, contains, without
+from stream_anon.worker.group_life import Announced, Formed, Published, announce
+from stream_anon.worker.ledger.budget import INLINE, LedgerBudget
+from stream_anon.worker.ledger.codec import Codec, combined
+from stream_anon.worker.ledger.ledger import NOTHING, Author, Ledger, Offsets, contains, without
+from stream_anon.worker.state.letters import without_payload
 
 NO_TIMES: Floats = np.empty(0)
-PER_ROW = 2.2  # characters an announced row takes in its home's text, roughly: to choose homes and to pause in time
-PER_OFFSET = 1.25 / 8  # characters an offset takes at most: one bit, in base 85
-OVERHEAD = 120.0  # characters of everything else: where it belongs, sequence, digest, nonce and tag
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """What one transaction does to one partition: its next ledger, and what becomes visible with it.
+
+    `finished` are the offsets of rows that leave in groups, `announcing` the groups that this ledger is the first to
+    name, `publishing` those that the ledger before it named.
+    """
+
+    ledger: Ledger
+    text: Committed
+    finished: Offsets
+    announcing: Sequence[Formed]
+    publishing: Sequence[Announced]
+    letters: Sequence[Outgoing]
 
 
 @dataclass(slots=True, eq=False)
 class Partition:
-    """The state of a partition between transactions.
+    """The state of a partition between transactions; only its own methods change it.
 
     `ledger` and `text` are as committed, `text` None before the first commit. `position` is the next offset to read;
     `waiting` are the offsets read and not finished, `born` their records' own times. `announced` have their home here.
@@ -30,42 +47,28 @@ class Partition:
     ledger: Ledger
     text: Committed | None
     position: int
-    waiting: Offsets = field(default_factory=lambda: NOTHING)
-    announced: list[Formed] = field(default_factory=list)
-    letters: list[Outgoing] = field(default_factory=list)
-    born: Floats = field(default_factory=lambda: NO_TIMES)
-    paused_since: float | None = None
-    target: int = 0
-
-    def __post_init__(self) -> None:
-        self.target = self.ledger.position
+    announced: list[Announced] = field(default_factory=list)
+    budget: LedgerBudget = INLINE
+    waiting: Offsets = field(default_factory=lambda: NOTHING, init=False)
+    born: Floats = field(default_factory=lambda: NO_TIMES, init=False)
+    letters: list[Outgoing] = field(default_factory=list, init=False)
 
     @property
     def caught_up(self) -> bool:
         """Whether everything the predecessor had read was read again. Nothing may be suppressed before."""
-        return self.position >= self.target
+        return self.position >= self.ledger.position
 
     @property
     def window(self) -> float:
-        """The number of characters that the offsets may come to take without another being read.
+        """The number of characters that the offsets may come to take without another being read."""
+        apart = self.position - int(self.waiting[0]) if len(self.waiting) else 0
+        span = apart if self.caught_up else None
+        return self.budget.window(self.text, sum(map(len, self.announced)), len(self.waiting), span)
 
-        Finishing some of many that wait turns a text that compresses well into one that does not. What was not read
-        again yet is still in the text.
-        """
-        length = 0 if self.text is None else len(self.text.metadata)
-        now = max(OVERHEAD, length - PER_ROW * rows_of(self.announced)) + len(self.waiting) * PER_OFFSET
-        if not self.caught_up:
-            return now
-        if not len(self.waiting):
-            return OVERHEAD
-        plain = OVERHEAD + (self.position - int(self.waiting[0])) * PER_OFFSET
-        return plain if self.text is None else min(plain, now)
-
-    def read(self, offsets: Sequence[int], stamps: Sequence[float], position: int) -> npt.NDArray[np.bool_]:
+    def read(self, offsets: Offsets, stamps: Sequence[float], position: int) -> npt.NDArray[np.bool_]:
         """Record what a poll brought, and return which of it has to be processed."""
-        found = np.asarray(offsets, dtype=np.int64)
-        keep = self.ledger.unfinished(found) & (found >= self.position)
-        self.waiting = np.concatenate([self.waiting, found[keep]])
+        keep = self.ledger.unfinished(offsets) & (offsets >= self.position)
+        self.waiting = np.concatenate([self.waiting, offsets[keep]])
         self.born = np.concatenate([self.born, np.asarray(stamps, dtype=np.float64)[keep]])
         self.move(position)
         return keep
@@ -75,7 +78,7 @@ class Partition:
         self.position = max(self.position, position)
 
     def finish(self, offsets: Offsets) -> None:
-        """Mark rows as finished that will not be published: rejected or suppressed."""
+        """Mark rows as finished that will not wait any more: rejected, suppressed, or in a group that is durable."""
         if len(offsets):
             stays = ~contains(np.sort(offsets), self.waiting)
             self.waiting, self.born = self.waiting[stays], self.born[stays]
@@ -84,46 +87,44 @@ class Partition:
         """Return the own times of waiting records."""
         return np.asarray(self.born[np.searchsorted(self.waiting, offsets)])
 
-    def following(
-        self, finished: Offsets, announced: Sequence[Formed], *, fingerprint: bytes, known: int, writer: int
-    ) -> Ledger:
-        """Return the next ledger: what is not finished, or not read again yet, still waits."""
-        behind = self.ledger.waiting[self.ledger.waiting >= self.position]
-        return self.ledger.following(
-            self.position,
-            np.concatenate([without(self.waiting, finished), behind]),
-            tuple(group.members for group in announced),
-            sum(group.digest for group in announced) % 2**64,
-            fingerprint=fingerprint,
-            known=known,
-            writer=writer,
-        )
+    def report(self, letter: Outgoing) -> None:
+        """Send a dead letter with the next transaction."""
+        self.letters.append(letter)
 
-    def unchanged(self, following: Ledger) -> bool:
-        """Tell whether committing `following` would change nothing."""
+    def shorten_letters(self, largest: int) -> None:
+        """Keep no payload in a dead letter that would be larger."""
+        self.letters = [
+            without_payload(letter) if len(letter.values[0]) > largest else letter for letter in self.letters
+        ]
+
+    def draft(self, finished: Offsets, announcing: Sequence[Formed], author: Author, codec: Codec) -> Draft | None:
+        """Return what the next transaction does here, or None if it would change nothing.
+
+        What is not finished, or not read again yet, still waits.
+        """
         old = self.ledger
-        same = old.position == following.position and old.known == following.known
-        return (
-            self.text is not None
-            and same
-            and not old.announced
-            and not following.announced
-            and not self.letters
-            and len(old.waiting) == len(following.waiting)
-        )
+        behind = old.waiting[old.waiting >= self.position]
+        waiting = np.concatenate([without(self.waiting, finished), behind])
+        named = tuple([group.members for group in announcing])
+        digest = combined(group.digest for group in announcing)
+        ledger = old.following(self.position, waiting, named, digest, author)
+        same = (old.position, old.known, len(old.waiting)) == (ledger.position, ledger.known, len(waiting))
+        if same and self.text is not None and not (old.announced or announcing or self.letters):
+            return None
+        return Draft(ledger, codec.encode(ledger), finished, announcing, self.announced, list(self.letters))
 
-    def shrunk(self, *, fingerprint: bytes, known: int, writer: int) -> Ledger:
-        """Return the committed ledger with its groups published and nothing else: never longer than before."""
-        old = self.ledger
-        return old.following(old.position, old.waiting, (), 0, fingerprint=fingerprint, known=known, writer=writer)
+    def hold(self, author: Author, codec: Codec) -> Draft | None:
+        """Return what publishes the announced groups and records nothing new: never longer than what is committed."""
+        if not self.announced:
+            return None
+        ledger = self.ledger.following(self.ledger.position, self.ledger.waiting, (), 0, author)
+        return Draft(ledger, codec.encode(ledger), NOTHING, (), self.announced, ())
 
-    def committed(self, ledger: Ledger, text: Committed, finished: Offsets, announced: list[Formed]) -> None:
-        """Record that a transaction with this ledger is durable."""
-        self.ledger, self.text = ledger, text
-        self.finish(finished)
-        self.announced = announced
-
-
-def rows_of(groups: Sequence[Formed]) -> int:
-    """Return the number of rows in all groups together."""
-    return sum([len(group.members) for group in groups])
+    def commit(self, draft: Draft) -> list[Published]:
+        """Record that a draft is durable; return the groups that became visible with it."""
+        published = [group.publish() for group in draft.publishing]
+        self.announced = announce(draft.announcing, draft.ledger)
+        self.ledger, self.text = draft.ledger, draft.text
+        self.finish(draft.finished)
+        del self.letters[: len(draft.letters)]
+        return published

@@ -3,47 +3,63 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, compress, pairwise
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
 
+from stream_anon.core.batch import Batch
+from stream_anon.core.gate import Group
+from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Polled, Ref
 from stream_anon.observe.observer import Observer
-from stream_anon.worker.groups import Core, Formed, Ints
+from stream_anon.stream import Outcome
+from stream_anon.worker.core import Core
+from stream_anon.worker.group_life import Formed, Published
 from stream_anon.worker.ledger.ledger import Offsets
+from stream_anon.worker.planner import Plan
 from stream_anon.worker.renderer import GroupRenderer
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.engines import Engines
-from stream_anon.worker.state.letters import dead_letter, without_payload
+from stream_anon.worker.state.letters import dead_letter
 from stream_anon.worker.state.partition import Partition
-from stream_anon.worker.unusable import UNUSABLE, encode_usable, log_failure
+from stream_anon.worker.unusable import UNUSABLE, log_failure, unusable
 
 
 class WorkerState:
-    """The state of a worker between polls.
+    """The state of a worker between polls; only its own methods change it.
 
-    Rows enter by `take` and leave by `formed`; `drop` removes a lost partition from all of it. Rows an
-    engine had no room for return to it later, as do those it gave up while a partition was not yet read again to where
-    its predecessor had been: the rows they lack may still come.
+    `partitions` are those that are owned, `formed` the groups that no ledger names yet. Rows enter by `decode` and
+    `push` and leave by `formed`; `drop` removes a lost partition from all of it. Rows an engine had no room for return
+    to it later, as do those it gave up while a partition was not yet read again to where its predecessor had been: the
+    rows they lack may still come.
     """
 
     def __init__(self, core: Core, settings: WorkerSettings, observer: Observer) -> None:
         self.partitions: dict[int, Partition] = {}
         self.formed: list[Formed] = []
         self.engines = Engines(core.engine, apart=settings.apart)
-        self.largest = self.largest_letter = 1_000_000
-        self._back: list[Any] = []
-        self._core, self._settings, self._observer = core, settings, observer
         self.renderer = GroupRenderer(core)
+        self._back: list[Batch] = []
+        self._largest = self._largest_letter = 1_000_000
+        self._core, self._settings, self._observer = core, settings, observer
 
     @property
     def waiting(self) -> int:
         """The number of rows read and not finished."""
-        return sum(len(partition.waiting) for partition in self.partitions.values())
+        return sum([len(partition.waiting) for partition in self.partitions.values()])
+
+    @property
+    def windows(self) -> list[float]:
+        """What the offsets of each partition may come to take in its ledger."""
+        return [partition.window for partition in self.partitions.values()]
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything that predecessors had read was read again."""
+        return all(partition.caught_up for partition in self.partitions.values())
 
     @property
     def crowded(self) -> bool:
@@ -53,77 +69,94 @@ class WorkerState:
     @property
     def unpublished(self) -> bool:
         """Whether a transaction would publish, announce or report something."""
-        return bool(self.formed) or any(p.announced or p.letters or p.text is None for p in self.partitions.values())
+        partitions = self.partitions.values()
+        return bool(self.formed) or any(p.announced or p.letters or p.text is None for p in partitions)
 
-    def take(self, polled: Polled, now: float) -> None:
-        """Decode and slice what a poll brought of our partitions, and push it."""
+    # what enters
+
+    def adopt(self, number: int, partition: Partition) -> None:
+        """Take over a partition as its ledger left it."""
+        self.partitions[number] = partition
+
+    def decode(self, polled: Polled, mine: Collection[int], now: float) -> Batch | None:
+        """Decode and slice what a poll brought of the partitions `mine`; report what cannot become a row."""
         refs: list[Ints] = []
         values: list[bytes | None] = []
         for part in polled.slices:
-            partition = self.partitions.get(part.partition)
-            if partition is None:
-                continue
-            position = polled.positions.get(part.partition, part.offsets[-1] + 1)
-            keep = partition.read(part.offsets, part.timestamps, position)
-            values += part.values if keep.all() else compress(part.values, keep)
-            refs.append(_refs(part.partition, np.asarray(part.offsets, dtype=np.int64)[keep]))
+            if part.partition in mine:
+                offsets = np.asarray(part.offsets, dtype=np.int64)
+                position = polled.positions.get(part.partition, part.offsets[-1] + 1)
+                keep = self.partitions[part.partition].read(offsets, part.timestamps, position)
+                values += part.values if keep.all() else compress(part.values, keep)
+                refs.append(_refs(part.partition, offsets[keep]))
         for number, position in polled.positions.items():
-            if number in self.partitions:
+            if number in mine:
                 self.partitions[number].move(position)
         if not values:
-            return
+            return None
         self._observer.consumed(len(values))
         ref = np.concatenate(refs)
-        encoded, bad, good = encode_usable(self._core.encode, values, ref, np.full(len(values), now))
-        places = [(int(good[r.index]), str(r.code), r.column) for r in encoded.rejections]
-        places += [(i, UNUSABLE, None) for i in bad]
-        self._reject([(_ref(ref, i), code, column, values[i]) for i, code, column in places])
-        self._push(encoded.batch, now)
+        arrived = np.full(len(values), now)
+        try:
+            encoded = self._core.encode(values, ref, arrived)
+        except StreamAnonError:
+            raise
+        except Exception as error:
+            bad = unusable(self._core, values, ref, arrived, error)
+            self._reject([(_ref(ref, i), UNUSABLE, None, values[i]) for i in bad])
+            good = np.delete(np.arange(len(values)), bad)
+            values, ref = [values[i] for i in good], ref[good]
+            encoded = self._core.encode(values, ref, arrived[good])
+        if encoded.rejections:
+            self._reject([(_ref(ref, r.index), str(r.code), r.column, values[r.index]) for r in encoded.rejections])
+        return encoded.batch
+
+    def push(self, rows: Batch, now: float) -> None:
+        """Push rows; those that find no room come back, and reading stops until something has left."""
+        for outcome, rest in self.engines.push(rows, now):
+            self._release([outcome], now)
+            if len(rest):
+                self._back.append(rest)
 
     def tick(self, now: float) -> None:
         """Release the rows that are due."""
         back, self._back = self._back, []
         for rows in back:
-            self._push(rows, now)
-        self._release_chosen(self.engines.tick(now), now)
+            self.push(rows, now)
+        self._release(self.engines.tick(now), now)
+
+    # what leaves
 
     def flush(self, now: float) -> None:
         """Form every group that can be formed; rows without one stay unfinished, for the successor."""
         for outcome in self.engines.flush():
             self._form(outcome.groups, now)
 
+    def give_up_forming(self) -> None:
+        """Forget the groups that no ledger names: their rows stay unfinished, for the successor."""
+        self.formed = []
+
     def force(self, number: int, now: float) -> None:
         """Form what can be formed and give up the older half of a partition whose ledger stays full."""
-        partition = self.partitions[number]
-        old = partition.waiting[len(partition.waiting) // 2] if len(partition.waiting) else 0
-        for outcome in list(self.engines.flush()):
+        waiting = self.partitions[number].waiting
+        old = waiting[len(waiting) // 2] if len(waiting) else 0
+        for outcome in self.engines.flush():
             self._form(outcome.groups, now)
             rows = outcome.suppressed
             if rows is not None and len(rows):
                 give_up = (rows.ref[:, 0] == number) & (rows.ref[:, 1] <= old)
-                self._finish(rows.ref[give_up], "ledger_full")
+                self._suppress(rows.ref[give_up], "ledger_full")
                 self._back.append(rows.take(~give_up))
 
-    def limit(self, largest: int, now: float) -> int:
-        """Accept no larger records from now on, reject those of formed groups; return the largest announced size."""
-        if largest < self.largest:
-            self.largest, formed, self.formed = largest, self.formed, []
-            for each in formed:
-                if max(map(len, each.records)) > largest:
-                    self._part(each, now)
-                else:
-                    self.formed.append(each)
-        announced = [each for partition in self.partitions.values() for each in partition.announced]
-        return max((len(record) for each in announced for record in each.records), default=0)
-
-    def limit_letters(self, largest: int) -> None:
-        """Keep no payload in a dead letter that its topic does not take."""
-        self.largest_letter = min(self.largest_letter, largest)
-        for partition in self.partitions.values():
-            long = [len(letter.values[0]) > largest for letter in partition.letters]
-            if any(long):
-                pairs = zip(partition.letters, long, strict=True)
-                partition.letters = [without_payload(letter) if is_long else letter for letter, is_long in pairs]
+    def commit(self, plan: Plan) -> list[Published]:
+        """Record that a plan is durable: what it announced is announced; return what became visible."""
+        published = []
+        for number, draft in plan.drafts.items():
+            published += self.partitions[number].commit(draft)
+        if plan.announcing:
+            taken = set(map(id, plan.announcing))
+            self.formed = [formed for formed in self.formed if id(formed) not in taken]
+        return published
 
     def drop(self, number: int, now: float) -> None:
         """Forget a partition: remove its rows from the engine, and dissolve formed groups with any of them."""
@@ -138,101 +171,112 @@ class WorkerState:
             rows = formed.group.rows
             rest = rows.take(rows.ref[:, 0] != number)
             if len(rest):
-                self._push(rest, now)
+                self.push(rest, now)
 
-    def _push(self, rows: Any, now: float) -> None:
-        """Push rows; those that find no room come back, and reading stops until something has left."""
-        for outcome, rest in list(self.engines.push(rows, now)):
-            self._release_chosen([outcome], now)
-            if len(rest):
-                self._back.append(rest)
+    # sizes of records
 
-    def _release_chosen(self, outcomes: Iterable[Any], now: float) -> None:
-        for outcome in list(outcomes):
-            self._form(outcome.groups, now)
+    def limit(self, largest: int, now: float) -> int:
+        """Accept no larger records from now on, reject those of formed groups; return the largest announced size."""
+        if largest < self._largest:
+            self._largest, formed, self.formed = largest, self.formed, []
+            for each in formed:
+                if max(map(len, each.records)) > largest:
+                    self._part(each, now)
+                else:
+                    self.formed.append(each)
+        announced = [each for partition in self.partitions.values() for each in partition.announced]
+        return max((len(record) for each in announced for record in each.records), default=0)
+
+    def limit_letters(self, largest: int) -> None:
+        """Keep no payload in a dead letter that its topic does not take."""
+        self._largest_letter = min(self._largest_letter, largest)
+        for partition in self.partitions.values():
+            partition.shorten_letters(largest)
+
+    def _release(self, outcomes: Iterable[Outcome], now: float) -> None:
+        for outcome in outcomes:
+            if outcome.groups:
+                self._form(outcome.groups, now)
             rows = outcome.suppressed
             if rows is None or not len(rows):
                 continue
-            if all(partition.caught_up for partition in self.partitions.values()):
-                self._finish(rows.ref, "deadline")
+            if self.caught_up:
+                self._suppress(rows.ref, "deadline")
             else:
                 self._back.append(rows)
 
-    def _form(self, groups: Sequence[Any], now: float) -> None:
+    def _form(self, groups: Sequence[Group], now: float) -> None:
         """Fix the bytes of groups. A record too large to be sent is rejected before its group is announced."""
-        fixed = self._fix(groups, now) if groups else []
-        large = [formed for formed in fixed if max(map(len, formed.records)) > self.largest]
-        good = [formed for formed in fixed if formed not in large] if large else fixed
-        self._date(good)
-        self.formed += good
-        for formed in large:
-            self._part(formed, now)
-
-    def _fix(self, groups: Sequence[Any], now: float) -> list[Formed]:
-        """Fix the bytes of groups, one by one if they cannot be written together; a row that cannot be is rejected."""
+        if not groups:
+            return
         try:
-            return self.renderer.fix(groups)
+            fixed = self.renderer.fix(groups, self._born(np.concatenate([group.members for group in groups])))
         except StreamAnonError:
             raise
         except Exception as error:
-            if len(groups) > 1:
-                return [formed for group in groups for formed in self._fix([group], now)]
-            rows = groups[0].rows
-            bad = ~np.array(self._core.writable(rows), dtype=np.bool_)
-            if not bad.any():
-                raise
-            log_failure("write", error, int(bad.sum()))
-            self._give_up(rows, bad, UNUSABLE, now)
-            return []
-
-    def _part(self, formed: Formed, now: float) -> None:
-        """Reject the rows whose records are too large."""
-        large = np.array([len(record) > self.largest for record in formed.records])
-        self._give_up(formed.group.rows, large, "oversized", now)
-
-    def _give_up(self, rows: Any, bad: npt.NDArray[np.bool_], code: str, now: float) -> None:
-        """Reject rows of a group that was not announced; push the others again."""
-        self._reject([((p, o), code, None, None) for p, o in rows.ref[bad].tolist()])
-        if not bad.all():
-            self._push(rows.take(~bad), now)
-
-    def _date(self, groups: Sequence[Formed]) -> None:
-        """Report the records' own times, in no particular order."""
-        if not groups:
+            self._form_apart(groups, error, now)
             return
-        ref = np.concatenate([formed.members for formed in groups])
+        for formed in fixed:
+            if max(map(len, formed.records)) <= self._largest:
+                self.formed.append(formed)
+            else:
+                self._part(formed, now)
+
+    def _form_apart(self, groups: Sequence[Group], error: Exception, now: float) -> None:
+        """Form groups one by one that cannot be written together; reject the rows that cannot be written at all."""
+        if len(groups) > 1:
+            for group in groups:
+                self._form([group], now)
+            return
+        rows = groups[0].rows
+        bad = ~np.array(self._core.writable(rows), dtype=np.bool_)
+        if not bad.any():
+            raise error
+        log_failure("write", error, int(bad.sum()))
+        self._give_up(rows, bad, UNUSABLE, now)
+
+    def _born(self, ref: Ints) -> Floats:
+        """Return the own times of records that wait."""
         born = np.empty(len(ref))
         for number in np.unique(ref[:, 0]).tolist():
             mine = ref[:, 0] == number
             born[mine] = self.partitions[number].born_at(ref[mine, 1])
-        ends = accumulate([len(formed.members) for formed in groups], initial=0)
-        for formed, (first, last) in zip(groups, pairwise(ends), strict=True):
-            formed.born = born[first:last]
+        return born
 
-    def _finish(self, ref: Ints, reason: str) -> None:
-        for number in np.unique(ref[:, 0]).tolist():
-            self.partitions[number].finish(ref[ref[:, 0] == number, 1])
+    def _part(self, formed: Formed, now: float) -> None:
+        """Reject the rows whose records are too large."""
+        large = np.array([len(record) > self._largest for record in formed.records])
+        self._give_up(formed.group.rows, large, "oversized", now)
+
+    def _give_up(self, rows: Batch, bad: npt.NDArray[np.bool_], code: str, now: float) -> None:
+        """Reject rows of a group that was not announced; push the others again."""
+        self._reject([((p, o), code, None, None) for p, o in rows.ref[bad].tolist()])
+        if not bad.all():
+            self.push(rows.take(~bad), now)
+
+    def _suppress(self, ref: Ints, reason: str) -> None:
+        self._finish(ref)
         if len(ref):
             self._observer.suppressed(reason, len(ref))
 
-    def _reject(self, rejected: Sequence[tuple[Ref, str, str | None, bytes | None]]) -> None:
-        """Finish and count records that cannot be rows, and write a dead letter for each."""
-        if not rejected:
-            return
-        ref = np.array([ref for ref, *_ in rejected], dtype=np.int64)
+    def _finish(self, ref: Ints) -> None:
         for number in np.unique(ref[:, 0]).tolist():
             self.partitions[number].finish(ref[ref[:, 0] == number, 1])
+
+    def _reject(self, rejected: Sequence[tuple[Ref, str, str | None, bytes | None]]) -> None:
+        """Finish and count records that cannot be rows, and write a dead letter for each."""
+        self._finish(np.array([ref for ref, *_ in rejected], dtype=np.int64).reshape(-1, 2))
         for code, records in Counter(code for _, code, *_ in rejected).items():
             self._observer.rejected(code, records)
         settings = self._settings
         if settings.dead_letter is None:
             return
         for (number, offset), code, column, value in rejected:
-            kept = settings.dead_letter_payload and value is not None and len(value) <= self.largest_letter // 2
+            kept = settings.dead_letter_payload and value is not None and len(value) <= self._largest_letter // 2
             letter = dead_letter(
                 settings.dead_letter, settings.input, number, offset, code, column, value if kept else None
             )
-            self.partitions[number].letters.append(letter)
+            self.partitions[number].report(letter)
 
 
 def _ref(ref: Ints, index: int) -> Ref:

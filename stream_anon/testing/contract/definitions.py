@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def leaves_under(label: str, tree: dict[str, Any] | list[str] | None = None, inside: bool = False) -> set[str]:
-    """The leaves at or below the node of that name."""
+    """Return the leaves at or below the node of that name."""
     tree = ILLNESSES if tree is None else tree
     if isinstance(tree, list):
         return {leaf for leaf in tree if inside or leaf == label}
@@ -29,22 +29,23 @@ PATHS = {
 
 
 def people(rows: Sequence[Row]) -> int:
+    """Return the number of different people."""
     return len({row["person"] for row in rows})
 
 
 def holders(rows: Sequence[Row], attribute: str) -> Counter[Any]:
-    """How many different people have each value."""
+    """Count the different people who have each value."""
     return Counter(value for _, value in {(row["person"], row[attribute]) for row in rows})
 
 
 def satisfied(models: Sequence[Row], rows: Sequence[Row], shown: Sequence[Row], seen: Sequence[Row]) -> bool:
-    """Whether rows, of which `shown` is published, may leave together when the stream has brought `seen` so far."""
+    """Tell whether rows, of which `shown` is published, may leave together after the stream has brought `seen`."""
     return all(_holds(model, rows, shown, seen) for model in models)
 
 
 def _holds(model: Row, rows: Sequence[Row], shown: Sequence[Row], seen: Sequence[Row]) -> bool:
     if model["model"] == "k_anonymity":
-        return people(rows) >= model["k"]
+        return bool(people(rows) >= model["k"])
     name = model["attribute"]
     # A guard is judged by what a reader sees; the other models by the true values, of which raised ones tell less.
     told = [row | {name: record[name]} for row, record in zip(rows, shown, strict=True)]
@@ -55,7 +56,7 @@ def _holds(model: Row, rows: Sequence[Row], shown: Sequence[Row], seen: Sequence
             counts = holders(rows, name)
             own = model.get("values", {})
             wanted = max(max(own.get(value, model)["l"], model["l"]) for value in counts)
-            return len(counts) >= wanted and _largest_share(rows, name) <= model["c"] + NEAR
+            return bool(len(counts) >= wanted and _largest_share(rows, name) <= model["c"] + NEAR)
         case "alpha_k":
             return people(rows) >= model["k"] and _within_alpha(model, rows, seen)
         case "t_closeness":
@@ -69,12 +70,12 @@ def _diverse(model: Row, counts: Counter[Any]) -> bool:
     ordered = sorted(counts.values(), reverse=True)
     match model.get("variant", "distinct"):
         case "distinct":
-            return len(ordered) >= model["l"]
+            return bool(len(ordered) >= model["l"])
         case "entropy":
             shares = [count / sum(ordered) for count in ordered]
             return -sum(share * math.log(share) for share in shares) >= math.log(model["l"]) - NEAR
         case _:
-            return ordered[0] < model["c"] * sum(ordered[model["l"] - 1 :])
+            return bool(ordered[0] < model["c"] * sum(ordered[model["l"] - 1 :]))
 
 
 def _largest_share(rows: Sequence[Row], name: str) -> float:
@@ -123,7 +124,7 @@ def _tree_order(tree: dict[str, Any] | list[str]) -> list[str]:
 
 
 def _breach(guarded: Row, told: Sequence[Row], name: str) -> float:
-    """The chance that a reader places the guarded row's person under the node; each person by their worst row."""
+    """Return the chance that a reader places the guarded row's person under the node, each by their worst row."""
     secret = leaves_under(guarded["guard"])
     worst: dict[Any, float] = {}
     for row in told:

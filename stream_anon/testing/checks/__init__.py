@@ -1,0 +1,1 @@
+"""One check per thing that can be added: it raises an AssertionError that names the broken rule."""
