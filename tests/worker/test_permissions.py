@@ -13,6 +13,7 @@ from stream_anon.kafka.clients import client_of
 from stream_anon.kafka.doctor import Doctor
 from stream_anon.kafka.local_broker.broker import LocalBroker
 from stream_anon.kafka.transport import NotAllowedError
+from stream_anon.worker.claim import Claim, OutputClaim, claim_group
 
 RIGHTS = {
     # what, kind, name after the test's own, operations
@@ -113,3 +114,27 @@ def test_a_worker_that_may_not_see_how_its_output_is_kept_does_not_start(guest: 
     world.transports.append(transport)
     with pytest.raises(NotAllowedError, match="allow DESCRIBE_CONFIGS on topic"):
         transport.facts(world.output)
+
+
+@each_client
+@pytest.mark.parametrize("lacking", [None, ("claim", "READ")], ids=["allowed", "not allowed"])
+def test_who_may_not_claim_the_output_is_told(guest: Guest, lacking: tuple[str, str] | None) -> None:
+    guest.allow(lacking)
+    world = guest.world
+    group = claim_group(world.output)
+    transport = client_of(world.client).transport(
+        guest.broker.sasl_bootstrap,
+        group,
+        world.output,
+        transactional_id=f"stream-anon-{world.name}-claim",
+        options=guest.options,
+    )
+    world.transports.append(transport)
+    claim = OutputClaim(transport, world.output)
+    mine = Claim(world.name, "00", world.input, claim.topic_id)
+    if lacking is None:
+        claim.hold(mine)
+        assert claim.holder() == mine
+        return
+    with pytest.raises(NotAllowedError, match=f"allow READ on group {group}"):
+        claim.hold(mine)
