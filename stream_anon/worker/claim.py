@@ -7,6 +7,7 @@ claim lies beside an offset of the output in a consumer group of a reserved name
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import ClassVar
 
 import msgspec
@@ -15,6 +16,7 @@ from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import (
     AbortableError,
     Committed,
+    FencedError,
     Membership,
     OutcomeUnknownError,
     Transport,
@@ -83,20 +85,28 @@ def claim_group(output: str) -> str:
 
 
 class OutputClaim:
-    """The claim on one output, seen through a transport that is a member of its reserved group."""
+    """The claim on one output, seen through a transport that is a member of its reserved group.
 
-    def __init__(self, transport: Transport, output: str) -> None:
-        self._transport, self._output = transport, output
+    `check_rights` is called when the broker gives no answer: it raises `NotAllowedError` if a right is missing.
+    """
+
+    def __init__(self, transport: Transport, output: str, check_rights: Callable[[], None]) -> None:
+        self._transport, self._output, self._check_rights = transport, output, check_rights
 
     def holder(self) -> Claim | None:
         """Return who holds the output now, after a claim that is under way has ended; None if nobody does."""
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:
-            found = self._transport.ledgers([HOME])
+            try:
+                found = self._transport.ledgers([HOME])
+            except FencedError:
+                self._check_rights()
+                raise
             if HOME in found:
                 text = found[HOME]
                 claim = None if text is None else Claim.of(text)
                 return claim if claim is not None and claim.topic_id == self.topic_id else None
+            self._check_rights()
         raise TransportError(f"{self._output}: a claim on it stays open: ask again")
 
     @property

@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from stream_anon.core.encode import Encoder
@@ -119,8 +119,14 @@ def output_claim(kafka: KafkaSettings) -> Iterator[OutputClaim]:
         transactional_id=transactional_id(kafka.group, None) + "-claim",
         options=options,
     )
+
+    def check_rights() -> None:
+        """Name the right that is missing, if one is."""
+        with closing(client_of(kafka.client).probe(kafka.bootstrap, claim_group(kafka.output), options)) as probe:
+            probe.group_state()
+
     try:
-        yield OutputClaim(transport, kafka.output)
+        yield OutputClaim(transport, kafka.output, check_rights)
     finally:
         transport.close()
 
