@@ -19,6 +19,7 @@ def run_worker(
     stop: threading.Event | None = None,
     instance: str | None = None,
     start: Literal["earliest", "latest"] | None = None,
+    takeover: bool = False,
     observer: Observer | None = None,
     started: Callable[[], None] | None = None,
 ) -> None:
@@ -26,16 +27,18 @@ def run_worker(
 
     More workers of the same policy, in other processes, share the partitions. `instance` is a name that this worker
     keeps over restarts, `start` (`earliest` or `latest`) says where to begin partitions without a committed offset
-    although the output was used. `observer` hears what happens. Setting `stop` publishes what satisfies the policy and
-    leaves the rest unread for the next worker. Raises `TooMuchLost` beyond the policy's limits.
+    although the output was used, `takeover` takes the output over from another group or policy that has ended.
+    `observer` hears what happens. Setting `stop` publishes what satisfies the policy and leaves the rest unread for the
+    next worker. Raises `TooMuchLost` beyond the policy's limits.
     """
     from stream_anon.observe.watch import RejectionWatch
-    from stream_anon.worker.factory import core_of, kafka_of, settings_of, transport_of
+    from stream_anon.worker.factory import core_of, hold_output, kafka_of, settings_of, transport_of
     from stream_anon.worker.loop import Worker
 
     schema = Schema.of(policy)
     watch = RejectionWatch(Limits.of(policy), lambda: worker.stop())
     observers = Observers(watch) if observer is None else Observers(observer, watch)
+    hold_output(kafka_of(policy), schema, takeover=takeover)
     transport = transport_of(kafka_of(policy), instance, static=instance is not None)
     worker = Worker(transport, core_of(schema), settings_of(policy, start), observers)
     if stop is not None:

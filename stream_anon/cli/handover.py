@@ -36,7 +36,7 @@ def handover(
     """
     loaded, schema = prepare_for_kafka(policy)
     from stream_anon.core.keys import Keys
-    from stream_anon.worker.factory import core_of, kafka_of, transport_of
+    from stream_anon.worker.factory import claim_of, core_of, kafka_of, output_claim, transport_of
     from stream_anon.worker.handover import hand_over
 
     key = None
@@ -50,5 +50,9 @@ def handover(
         count = hand_over(transport, kafka.input, core_of(schema), old, key)
     finally:
         transport.close()
+    with output_claim(kafka) as claim:
+        holder = claim.holder()
+        if holder is not None and holder.group == kafka.group:
+            claim.hold(claim_of(kafka, schema, claim.topic_id), instead_of=holder)
     output.say(f"group {kafka.group}: {count} ledger(s) belong to policy {loaded.policy.name} now")
     output.say(f"next: stream-anon run -p {output.quoted(policy)}")

@@ -56,6 +56,12 @@ def run(
     max_suppressed: MaxSuppressed = None,
     status_port: Annotated[int, typer.Option(help="Port of /metrics, /livez and /readyz; 0 for none.")] = 9464,
     status_host: Annotated[str, typer.Option(help="Address of the status port.")] = "127.0.0.1",
+    takeover: Annotated[
+        bool,
+        typer.Option(
+            "--takeover", help="Take the output over from the group or policy that published into it, which has ended."
+        ),
+    ] = False,
     slot: Annotated[str | None, typer.Option(hidden=True, help="The name of a worker among several.")] = None,
 ) -> None:
     """Anonymize a Kafka topic: every record leaves in one group, exactly once, within the delay bound, or not at all.
@@ -72,8 +78,11 @@ def run(
         stream-anon run -p policy.yaml --workers 4
     """
     loaded, schema = prepare_for_kafka(policy)
+    from stream_anon.worker.factory import core_of, hold_output, kafka_of, settings_of, transport_of
+
     if slot is None:
         warn_of_exposure(loaded)
+    hold_output(kafka_of(loaded.policy), schema, takeover=takeover)
     if workers > 1:
         more = ["--from", start.value] if start else []
         more += [] if max_rejected is None else ["--max-rejected", str(max_rejected)]
@@ -86,7 +95,6 @@ def run(
     from stream_anon.observe.server import StatusServer
     from stream_anon.observe.watch import RejectionWatch
     from stream_anon.worker.collector import calm_collector
-    from stream_anon.worker.factory import core_of, kafka_of, settings_of, transport_of
     from stream_anon.worker.loop import Worker
 
     make_ready(schema)

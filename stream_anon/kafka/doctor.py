@@ -83,7 +83,7 @@ class Doctor:
         yield Finding("broker", True, f"{nodes} node(s), cluster {cluster}")
         asks: list[Callable[[], Finding]] = [
             lambda: self._topic("input topic", self.input, "READ"),
-            lambda: self._topic("output topic", self.output, "WRITE"),
+            lambda: self._topic("output topic", self.output, "WRITE", "READ"),
         ]
         if self.dead_letter is not None:
             dead = self.dead_letter
@@ -91,11 +91,11 @@ class Doctor:
         for ask in [*asks, self._group, self._transactions, self._open, self._metadata, self._clock]:
             yield ask()
 
-    def _topic(self, question: str, name: str, operation: str) -> Finding:
+    def _topic(self, question: str, name: str, *operations: str) -> Finding:
         try:
             facts, allowed = self.broker.facts(name), self.broker.allowed(name)
         except NotAllowedError as error:
-            lacking = operation if error.operation == "DESCRIBE" else error.operation  # which includes DESCRIBE
+            lacking = operations[0] if error.operation == "DESCRIBE" else error.operation  # which includes DESCRIBE
             return _forbidden(question, lacking, f"topic {name}")
         except TransportError:
             return Finding(
@@ -104,8 +104,9 @@ class Doctor:
         if question == "output topic" and "compact" in facts.cleanup_policy:
             remedy = "set cleanup.policy=delete: compaction keeps one record per group"
             return Finding(question, False, f"{name} is compacted", remedy)
-        if allowed and operation not in allowed:
-            return _forbidden(question, operation, f"topic {name}")
+        for operation in operations if allowed else ():
+            if operation not in allowed:
+                return _forbidden(question, operation, f"topic {name}")
         return Finding(question, True, f"{name}, {facts.partitions} partition(s), {facts.cleanup_policy}")
 
     def _group(self) -> Finding:

@@ -5,11 +5,29 @@ from __future__ import annotations
 import time
 
 from stream_anon.core.schema import Schema
+from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.doctor import LONGEST_TRANSACTION, STAYS_OPEN, Finding
 from stream_anon.policy.settings import KafkaSettings
-from stream_anon.worker.factory import transport_of
+from stream_anon.worker.factory import claim_of, fingerprint_of, output_claim, transport_of
 from stream_anon.worker.ledger.codec import Codec
 from stream_anon.worker.restore import REMEDIES, OtherPolicyError, QuarantineError, Restorer
+
+
+def claim_finding(kafka: KafkaSettings, schema: Schema) -> Finding:
+    """Tell who holds the output: nobody yet, this group under this policy, or another one."""
+    question = "claim on the output"
+    try:
+        with output_claim(kafka) as claim:
+            holder, mine = claim.holder(), claim_of(kafka, schema, claim.topic_id)
+    except StreamAnonError as error:
+        found, _, remedy = str(error).partition(": ")
+        return Finding(question, False, found, remedy)
+    if holder is None:
+        return Finding(question, True, "nobody's yet: the first worker claims it")
+    if holder == mine:
+        return Finding(question, True, f"held by {holder}")
+    remedy = "name another output, or take it over once that one has ended: stream-anon run --takeover"
+    return Finding(question, False, f"held by {holder}", remedy)
 
 
 def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
@@ -22,7 +40,7 @@ def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
         ledgers, until = transport.ledgers(every), time.monotonic() + LONGEST_TRANSACTION
         while len(ledgers) < len(every) and time.monotonic() < until:
             ledgers |= transport.ledgers(every - set(ledgers))
-        fingerprint = bytes.fromhex(schema.fingerprint)[:8]
+        fingerprint = fingerprint_of(schema)
         restorer = Restorer(Codec.of(schema.keys.ledger), fingerprint, facts, bounds, used, None)
         try:
             restorer.refuse_others(ledgers)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from stream_anon.core.encode import Encoder
@@ -17,11 +20,14 @@ from stream_anon.kafka.transport import Transport
 from stream_anon.policy.policy import Policy
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.stream import build as build_engine
+from stream_anon.worker.claim import Claim, OutputClaim, claim_group
 from stream_anon.worker.core import Core
 from stream_anon.worker.ledger.budget import INLINE
 from stream_anon.worker.restore import Start
 from stream_anon.worker.schedule import engine_bound
 from stream_anon.worker.settings import WorkerSettings
+
+_log = logging.getLogger("stream_anon.worker")
 
 
 def problems(policy: Policy) -> list[Problem]:
@@ -58,7 +64,7 @@ def core_of(schema: Schema) -> Core:
         engine=lambda: build_engine(early),
         release=lambda rows: release(rows, schema, Reason.READY),
         write=encode_all,
-        fingerprint=bytes.fromhex(schema.fingerprint)[:8],
+        fingerprint=fingerprint_of(schema),
         key=schema.keys.ledger,
         writable=lambda rows: [writable(values) for values in rows.values.tolist()],
     )
@@ -100,6 +106,47 @@ def transport_of(kafka: KafkaSettings, instance: str | None = None, static: bool
         transactional_id=transactional_id(kafka.group, instance),
         options=options,
     )
+
+
+@contextmanager
+def output_claim(kafka: KafkaSettings) -> Iterator[OutputClaim]:
+    """Open the claim on the policy's output; joining its reserved group is left to whoever writes it."""
+    options = {name: value for name, value in kafka.options.items() if name != "group.instance.id"}
+    transport = client_of(kafka.client).transport(
+        kafka.bootstrap,
+        claim_group(kafka.output),
+        kafka.output,
+        transactional_id=transactional_id(kafka.group, None) + "-claim",
+        options=options,
+    )
+
+    def check_rights() -> None:
+        """Name the right that is missing, if one is."""
+        with closing(client_of(kafka.client).probe(kafka.bootstrap, claim_group(kafka.output), options)) as probe:
+            probe.group_state()
+
+    try:
+        yield OutputClaim(transport, kafka.output, check_rights)
+    finally:
+        transport.close()
+
+
+def hold_output(kafka: KafkaSettings, schema: Schema, *, takeover: bool = False) -> None:
+    """Claim the output for this group and policy; raise `OutputTakenError` if it is another's."""
+    with output_claim(kafka) as claim:
+        before = claim.hold(claim_of(kafka, schema, claim.topic_id), takeover=takeover)
+    if before is not None and takeover:
+        _log.warning("took the output over", extra={"from_group": before.group, "from_policy": before.policy})
+
+
+def claim_of(kafka: KafkaSettings, schema: Schema, topic_id: str) -> Claim:
+    """Return the claim of a policy's workers."""
+    return Claim(kafka.group, fingerprint_of(schema).hex(), kafka.input, topic_id)
+
+
+def fingerprint_of(schema: Schema) -> bytes:
+    """Return the fingerprint of a policy as ledgers and claims carry it."""
+    return bytes.fromhex(schema.fingerprint)[:8]
 
 
 def transactional_id(group: str, instance: str | None) -> str:

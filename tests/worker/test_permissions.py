@@ -13,13 +13,17 @@ from stream_anon.kafka.clients import client_of
 from stream_anon.kafka.doctor import Doctor
 from stream_anon.kafka.local_broker.broker import LocalBroker
 from stream_anon.kafka.transport import NotAllowedError
+from stream_anon.policy.settings import KafkaSettings
+from stream_anon.worker.claim import Claim, claim_group
+from stream_anon.worker.factory import output_claim
 
 RIGHTS = {
     # what, kind, name after the test's own, operations
     "input": (ResourceType.TOPIC, "{}-in", ("READ", "DESCRIBE_CONFIGS")),
-    "output": (ResourceType.TOPIC, "{}-out", ("WRITE", "DESCRIBE_CONFIGS")),
+    "output": (ResourceType.TOPIC, "{}-out", ("READ", "WRITE", "DESCRIBE_CONFIGS")),
     "dead": (ResourceType.TOPIC, "{}-dead", ("WRITE", "DESCRIBE_CONFIGS")),
     "group": (ResourceType.GROUP, "{}", ("READ",)),
+    "claim": (ResourceType.GROUP, "stream-anon-output-{}-out", ("READ",)),
     "transactions": (ResourceType.TRANSACTIONAL_ID, "stream-anon-{}-", ("WRITE",)),
 }
 
@@ -75,6 +79,7 @@ CASES = [
     ("may see and not read", ("input", "READ"), (("input", "DESCRIBE"),), "input topic", "READ on topic {}-in"),
     ("settings hidden", ("output", "DESCRIBE_CONFIGS"), (), "output topic", "DESCRIBE_CONFIGS on topic {}-out"),
     ("may not write", ("output", "WRITE"), (), "output topic", "WRITE on topic {}-out"),
+    ("may write and not claim", ("output", "READ"), (), "output topic", "READ on topic {}-out"),
     ("may see and not write", ("output", "WRITE"), (("output", "DESCRIBE"),), "output topic", "WRITE on topic {}-out"),
     ("no dead letters", ("dead", "WRITE"), (), "dead-letter topic", "WRITE on topic {}-dead"),
     ("not in the group", ("group", "READ"), (), "group", "READ on group {}"),
@@ -113,3 +118,29 @@ def test_a_worker_that_may_not_see_how_its_output_is_kept_does_not_start(guest: 
     world.transports.append(transport)
     with pytest.raises(NotAllowedError, match="allow DESCRIBE_CONFIGS on topic"):
         transport.facts(world.output)
+
+
+@each_client
+@pytest.mark.parametrize("lacking", [None, ("claim", "READ")], ids=["allowed", "not allowed"])
+def test_who_may_not_claim_the_output_is_told(guest: Guest, lacking: tuple[str, str] | None) -> None:
+    guest.allow(lacking)
+    world, address = guest.world, guest.broker.sasl_bootstrap
+    kafka = KafkaSettings(
+        bootstrap=address,
+        group=world.name,
+        input=world.input,
+        output=world.output,
+        client=world.client,  # type: ignore[arg-type]
+        options=guest.options,
+    )
+    if lacking is None:
+        with output_claim(kafka) as claim:
+            mine = Claim(world.name, "00", world.input, claim.topic_id)
+            claim.hold(mine)
+            assert claim.holder() == mine
+        return
+    with (
+        pytest.raises(NotAllowedError, match=f"allow READ on group {claim_group(world.output)}"),
+        output_claim(kafka) as claim,
+    ):
+        claim.holder()
