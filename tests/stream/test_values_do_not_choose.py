@@ -1,4 +1,4 @@
-"""Values may veto, never choose: who knows the quasi-identifiers of a group's members cannot tell who has the rare value.
+"""Values may veto, never choose: who knows the members' quasi-identifiers cannot tell who has the rare value.
 
 The attacker knows the quasi-identifiers of all members, and guesses for every group with a lone holder of a rare value
 the member that lies furthest from the others: one who was pulled in for his value would be found so.
@@ -25,9 +25,9 @@ VALUES = {"kind": "flat", "values": [f"v{i}" for i in range(20)]}
 
 MODELS: dict[str, dict[str, Any]] = {
     "distinct": {"model": "l_diversity", "l": 2},
-    "recursive": {"model": "l_diversity", "l": 2, "variant": "recursive", "c": 40},
-    "l and c": {"model": "lc_anonymity", "l": 2, "c": 0.97},
-    "alpha": {"model": "alpha_k", "k": K, "alpha": 0.97},
+    "recursive": {"model": "l_diversity", "l": 2, "variant": "recursive", "c": 150},
+    "l and c": {"model": "lc_anonymity", "l": 2, "c": 0.99},
+    "alpha": {"model": "alpha_k", "k": K, "alpha": 0.99},
 }
 SKEWS = [0.05, 0.2]
 
@@ -124,7 +124,7 @@ def test_a_lone_holder_is_not_found_by_his_place(algorithm: str, model: str, rar
     assert len(rows) - (0 if lost is None else len(lost)) >= 0.98 * len(rows)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ["cail", "fads"])
 def test_groups_of_people_alone_are_blind_to_values(algorithm: str) -> None:
     """Where no block is refused, other values in the same rows change no group."""
     of = schema({"model": "l_diversity", "l": 2}, ALGORITHMS[algorithm])
