@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from adult import AGES, QUASI, SENSITIVE, Source, source
 from msgspec.structs import replace
-from others import OTHERS, run_other
+from others import OTHERS, judged_k, run_other
 
 from stream_anon.batch import ALGORITHMS, Partition, partition
 from stream_anon.batch.support import check
@@ -144,14 +144,13 @@ def line_of(name: str, k: int, l: int | None, rows: Batch, schema: Schema) -> di
 
 
 def _judged(found: Partition) -> int | None:
-    """k as pycanon sees it in the published labels; None if it is not installed."""
+    """k as pycanon sees it in the published labels; None if it, or pandas, is not installed."""
     try:
         import pandas
-        from pycanon.anonymity import k_anonymity
     except ImportError:
         return None
     labels = [tuple(map(str, group.labels)) for group in found.groups for _ in range(len(group.rows))]
-    return int(k_anonymity(pandas.DataFrame(labels, columns=list(QUASI)), list(QUASI)))
+    return judged_k(pandas.DataFrame(labels, columns=list(QUASI)))
 
 
 def rows_of(found: Source, schema: Schema, guarded: bool = False) -> Batch:

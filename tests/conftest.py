@@ -101,14 +101,11 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
         yield address
         return
     if _docker_answers():
-        try:
-            from testcontainers.kafka import KafkaContainer
-        except ImportError:
-            pass
-        else:
-            with KafkaContainer("apache/kafka:4.2.1") as container:
-                yield container.get_bootstrap_server()
-                return
+        from testcontainers.kafka import KafkaContainer
+
+        with KafkaContainer("apache/kafka:4.2.1") as container:
+            yield container.get_bootstrap_server()
+            return
     yield request.getfixturevalue("local_broker").bootstrap
 
 

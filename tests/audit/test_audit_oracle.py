@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from publishing import SHAPES, Published, people, publish
-from pycanon import anonymity
+from pycanon_oracle import anonymity
 
 from stream_anon.core.schema import Schema
 from stream_anon.policy import load

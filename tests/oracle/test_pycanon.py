@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from pycanon import anonymity
+from pycanon_oracle import anonymity
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.privacy import (
