@@ -125,7 +125,7 @@ def _fuse(hierarchy: Hierarchy, size: int) -> list[Ints]:
     """Return cells of neighbours that cost little together, for a hierarchy of which only prices are known."""
     at = np.arange(max(size - 1, 0))
     beside = np.asarray(hierarchy.loss(at, at + 1))
-    limits = np.unique(np.quantile(beside, np.linspace(0.0, 1.0, STEPS))) if len(beside) else []
+    limits: Floats = np.unique(np.quantile(beside, np.linspace(0.0, 1.0, STEPS))) if len(beside) else np.empty(0)
     return [np.arange(size), *(np.concatenate([[0], np.cumsum(beside > limit)]) for limit in limits[:-1])]
 
 
