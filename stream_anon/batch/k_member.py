@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -59,12 +59,12 @@ class KMember:
             place = farthest(dense, left, count, last)
             last, count = int(left[place]), count - 1
             left[place], left[count] = left[count], last
-            low, high = dense.code[last].copy(), dense.code[last].copy()
+            box = Box(dense.code[last].copy(), dense.code[last].copy())
             if len(person):
                 inside[person[last]] = 1
             end = count + 1
-            count = grow(dense, left, count, k - 1, low, high, person, inside)
-            count = self._satisfy(rows, schema, judge, dense, left, count, end, low, high, person, inside)
+            count = grow(dense, left, count, k - 1, *box, person, inside)
+            count = _satisfy(Cluster(rows, schema, judge, dense, left, person, inside), box, count, end)
             members = left[count:end].copy()
             if len(person):
                 inside[person[members]] = 0
@@ -73,22 +73,40 @@ class KMember:
             watch(n - count)
         return with_leftovers(dense, judge, found)
 
-    def _satisfy(
-        self, rows: Batch, schema: Schema, judge: Judge, dense: Dense,
-        left: Ints, count: int, end: int, low: Ints, high: Ints, person: Ints, inside: Ints,
-    ) -> int:  # fmt: skip
-        """Add the cheapest row that helps, until the policy holds or no row helps."""
+
+class Box(NamedTuple):
+    """The ends of a box, as codes."""
+
+    low: Ints
+    high: Ints
+
+
+class Cluster(NamedTuple):
+    """What a cluster grows from: `left[count:end]` are its rows, those before are free; `inside` marks its people."""
+
+    rows: Batch
+    schema: Schema
+    judge: Judge
+    dense: Dense
+    left: Ints
+    person: Ints
+    inside: Ints
+
+
+def _satisfy(cluster: Cluster, box: Box, count: int, end: int) -> int:
+    """Add the cheapest row that helps, until the policy holds or no row helps; return how many rows are still free."""
+    rows, left, person, inside = cluster.rows, cluster.left, cluster.person, cluster.inside
+    members = left[count:end]
+    while count and not cluster.judge.holds(members):
+        gains = cluster.schema.requirements.gains(rows.take(members), rows.take(left[:count]))
+        place = pick(cluster.dense, left, np.flatnonzero(gains > 0).astype(np.int64), *box, person, inside)
+        if place < 0:
+            break
+        row = int(left[place])
+        widen(cluster.dense, *box, row)
+        if len(person):
+            inside[person[row]] = 1
+        count -= 1
+        left[place], left[count] = left[count], row
         members = left[count:end]
-        while count and not judge.holds(members):
-            gains = schema.requirements.gains(rows.take(members), rows.take(left[:count]))
-            place = pick(dense, left, np.flatnonzero(gains > 0).astype(np.int64), low, high, person, inside)
-            if place < 0:
-                break
-            row = int(left[place])
-            widen(dense, low, high, row)
-            if len(person):
-                inside[person[row]] = 1
-            count -= 1
-            left[place], left[count] = left[count], row
-            members = left[count:end]
-        return count
+    return count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -75,18 +75,14 @@ class LClustering:
             return []
         table = self._table(rows, schema)
         rng = np.random.default_rng(self._seed)
-        left, draws = np.arange(n, dtype=np.int64), rng.random(n)
-        counts = np.bincount(value, minlength=len(values)).astype(np.int64)
-        state = np.array([n, 0, 0], dtype=np.int64)  # rows left, classes, classes ever started
-        groups, group = room_for(table, n // need + 2), np.full(n, -1, dtype=np.int64)
         single = np.empty(0, dtype=np.int64) if len(people) == n else person.astype(np.int64)
-        wanted, value = np.array([need, k], dtype=np.int64), value.astype(np.int64)
-        while cluster(table, groups, group, left, state, value, counts, single, wanted, draws, AT_ONCE):
+        pool = pool_of(value.astype(np.int64), single, rng.random(n), len(table.point))
+        groups, group, state = room_for(table, n // need + 2), pool.group, pool.state
+        while cluster(table, groups, pool, need, k, AT_ONCE):
             watch(n - int(state[0]))
         if not state[1]:
             return []
-        rest = left[: state[0]]
-        join_nearest(table, groups, group, rng.permutation(rest), int(state[1]))
+        join_nearest(table, groups, group, rng.permutation(pool.left[: state[0]]), int(state[1]))
         order = np.argsort(group, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
 
@@ -102,12 +98,51 @@ class LClustering:
         return table_of(rows.qi, ordered, weights, self._settings.measure == "entropy")
 
 
+class Pool(NamedTuple):
+    """The rows and how far the clustering is.
+
+    `value` and `person` are those of each row, `person` empty if every row is another's; `counts` is how many rows of
+    each value are left. `state` is (rows left, classes, classes ever started), `left` the rows left, `group` the class
+    of each row. `draws` are the random numbers. `had` and `inside` mark the values and people of the class at hand,
+    `members` are its rows, `cost` what it costs to take in each code.
+    """
+
+    value: Ints
+    person: Ints
+    counts: Ints
+    state: Ints
+    left: Ints
+    group: Ints
+    draws: Floats
+    had: Ints
+    inside: Ints
+    members: Ints
+    cost: Floats
+
+
+def pool_of(value: Ints, person: Ints, draws: Floats, codes: int) -> Pool:
+    """Return a pool in which every row is left."""
+    n, counts = len(value), np.bincount(value).astype(np.int64)
+    return Pool(
+        value=value,
+        person=person,
+        counts=counts,
+        state=np.array([n, 0, 0], dtype=np.int64),
+        left=np.arange(n, dtype=np.int64),
+        group=np.full(n, -1, dtype=np.int64),
+        draws=draws,
+        had=np.full(len(counts), -1, dtype=np.int64),
+        inside=np.full(n, -1, dtype=np.int64),
+        members=np.empty(n, dtype=np.int64),
+        cost=np.empty(codes),
+    )
+
+
 @compiled
-def nearest_row(
-    table: Table, groups: Groups, g: int, left: Ints, count: int, value: Ints, single: Ints,
-    had: Ints, inside: Ints, stamp: int, cost: Floats, any_value: bool,
-) -> tuple[int, float]:  # fmt: skip
+def nearest_row(table: Table, groups: Groups, pool: Pool, g: int, stamp: int, any_value: bool) -> tuple[int, float]:
     """Find the nearest row with a value and a person that class g has not: its place and distance; -1 if none."""
+    left, value, single, had, inside = pool.left, pool.value, pool.person, pool.had, pool.inside
+    cost, count = pool.cost, pool.state[0]
     fill_costs(table, groups, g, cost)
     size, before = groups.size[g], groups.size[g] * groups.loss[g]
     best, found = np.inf, -1
@@ -144,15 +179,10 @@ def nearest_group(table: Table, groups: Groups, g: int, count: int, best: float)
 
 
 @compiled
-def cluster(
-    table: Table, groups: Groups, group: Ints, left: Ints, state: Ints, value: Ints, counts: Ints, single: Ints,
-    wanted: Ints, draws: Floats, limit: int,
-) -> bool:  # fmt: skip
+def cluster(table: Table, groups: Groups, pool: Pool, need: int, k: int, limit: int) -> bool:
     """Make up to `limit` classes and tell whether there may be more to make."""
-    cost = np.empty(len(table.point))
-    had, inside = np.full(len(counts), -1, dtype=np.int64), np.full(len(draws), -1, dtype=np.int64)
-    need, k = wanted[0], wanted[1]
-    members = np.empty(len(left), dtype=np.int64)
+    state, left, group, members, draws = pool.state, pool.left, pool.group, pool.members, pool.draws
+    value, counts, single, had, inside = pool.value, pool.counts, pool.person, pool.had, pool.inside
     for _ in range(limit):
         remain = 0
         for count in counts:
@@ -181,9 +211,7 @@ def cluster(
             size += 1
             if size >= max(need, k):
                 break
-            place, distance = nearest_row(
-                table, groups, g, left, state[0], value, single, had, inside, stamp, cost, size >= need
-            )
+            place, distance = nearest_row(table, groups, pool, g, stamp, size >= need)
             other, _ = nearest_group(table, groups, g, g, distance)
             if other >= 0:
                 absorb(table, groups, other, g)  # the older number stays, so that few rows are renamed

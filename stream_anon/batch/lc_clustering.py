@@ -13,6 +13,7 @@ from stream_anon.batch.shared.dense import Dense, densify
 from stream_anon.batch.shared.growth import pick
 from stream_anon.batch.shared.leftovers import with_leftovers
 from stream_anon.batch.sweep.recut import best_cut
+from stream_anon.batch.sweep.search import CutRoom
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.counting import satisfied_by
@@ -145,7 +146,7 @@ def _split(dense: Dense, judge: Judge, groups: list[Ints]) -> list[Ints]:
         spare, losses = np.empty(len(index), dtype=np.int64), np.empty(len(index))
         q = -1
         if len(index) >= 2 * judge.need.rows and len(index) >= 4:
-            _, q, code = best_cut(dense, judge.need, index, 0, len(index), spare, losses, low, high)
+            _, q, code = best_cut(dense, judge.need, CutRoom(index, spare, losses, low, high), 0, len(index))
         if q < 0:
             done.append(index)
             continue

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from stream_anon.batch.partitioner import Support, Watch, unwatched
-from stream_anon.batch.shared.cuts import NO_CUT, cut, divide, rank
+from stream_anon.batch.shared.cuts import NO_CUT, Way, cut, divide, division_of, rank
 from stream_anon.batch.shared.dense import Dense, densify
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
@@ -83,18 +83,13 @@ class Mondrian:
         """Cut with compiled loops, which order the rows in place, and return the starts of the groups."""
         if not judge.counted:
             return np.zeros(1, dtype=np.int64)
-        settings = self._settings
-        stack = np.zeros((len(rows) + 2, 2), dtype=np.int64)
-        stack[0] = 0, len(rows)
-        todo, done, settled = np.ones(1, dtype=np.int64), np.zeros(len(rows) + 2, dtype=np.int64), 0
-        while todo[0]:
-            _, finished = divide(
-                dense, judge.need, rows, todo, stack, done,
-                order, not settings.order, settings.variant == "relaxed", settings.categories == "tree", AT_ONCE,
-            )  # fmt: skip
-            settled += finished
+        settings, settled = self._settings, 0
+        way = Way(order, not settings.order, settings.variant == "relaxed", settings.categories == "tree")
+        division = division_of(rows)
+        while division.todo[0]:
+            settled += divide(dense, judge.need, division, way, AT_ONCE)
             watch(settled)
-        return done[1 : done[0] + 1].copy()
+        return division.done[1 : division.done[0] + 1].copy()
 
     def _asked(self, dense: Dense, judge: Judge, rows: Ints, order: Ints, watch: Watch) -> Ints:
         """Cut one group at a time, for policies with models that only the privacy models can judge."""

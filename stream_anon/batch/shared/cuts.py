@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from stream_anon.batch.shared.dense import Dense, stretch
@@ -105,25 +107,39 @@ def _nearest_border(dense: Dense, q: int, low: int, high: int, tally: Ints, size
     return best
 
 
-@compiled
-def divide(
-    dense: Dense,
-    need: CompiledRequirements,
-    rows: Ints,
-    todo: Ints,
-    stack: Ints,
-    done: Ints,
-    order: Ints,
-    widest: bool,
-    relaxed: bool,
-    by_tree: bool,
-    limit: int,
-) -> tuple[int, int]:
-    """Cut the ranges on the stack until none can be cut, or `limit` of them were tried.
+class Way(NamedTuple):
+    """The way of cutting: the columns in the order to try them, or the widest first; see `cut` for the others."""
 
-    `stack[:todo]` holds (start, stop) pairs; `done[0]` counts the finished groups, whose starts follow. Returns what
-    is left on the stack, and the number of rows finished.
+    order: Ints
+    widest: bool
+    relaxed: bool
+    by_tree: bool
+
+
+class Division(NamedTuple):
+    """A table that is being divided: its rows, in an order that groups keep to, and what is still to be done.
+
+    `stack[:todo]` holds (start, stop) pairs; `done[0]` counts the finished groups, whose starts follow.
     """
+
+    rows: Ints
+    todo: Ints
+    stack: Ints
+    done: Ints
+
+
+def division_of(rows: Ints) -> Division:
+    """Return a division that has not begun: all rows are on the stack."""
+    stack = np.zeros((len(rows) + 2, 2), dtype=np.int64)
+    stack[0] = 0, len(rows)
+    return Division(rows, np.ones(1, dtype=np.int64), stack, np.zeros(len(rows) + 2, dtype=np.int64))
+
+
+@compiled
+def divide(dense: Dense, need: CompiledRequirements, division: Division, way: Way, limit: int) -> int:
+    """Cut the ranges on the stack until none can be cut, or `limit` were tried; return the number of rows finished."""
+    rows, todo, stack, done = division.rows, division.todo, division.stack, division.done
+    order, widest, relaxed, by_tree = way.order, way.widest, way.relaxed, way.by_tree
     spare = np.empty(len(rows), dtype=np.int64)
     extent = np.zeros(dense.code.shape[1])
     wanted = order.copy()
@@ -157,4 +173,4 @@ def divide(
             stack[left + 1, 0], stack[left + 1, 1] = start, border
             left += 2
     todo[0] = left
-    return left, finished
+    return finished

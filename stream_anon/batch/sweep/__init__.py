@@ -13,8 +13,9 @@ from stream_anon.batch.shared.leftovers import members_of, place_leftovers
 from stream_anon.batch.sweep.improve import improve
 from stream_anon.batch.sweep.index import index_of
 from stream_anon.batch.sweep.lattice import Lattice, lattice_of
+from stream_anon.batch.sweep.search import Search
 from stream_anon.batch.sweep.settings import SweepSettings
-from stream_anon.batch.sweep.walk import NOWHERE, compact, walk
+from stream_anon.batch.sweep.walk import compact, walk, walk_room
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.judge import Judge
@@ -66,8 +67,9 @@ class Sweep:
         place_leftovers(dense, classes, judge, count)
         if self._settings.rounds and judge.counted:
             index = index_of(lattice, classes, count, rng)
+            search = Search(dense, classes, index, judge.need)
             for _ in range(self._settings.rounds):
-                improve(dense, classes, index, judge.need, self._settings.near, judge.monotone)
+                improve(search, self._settings.near, judge.monotone)
         watch(int((group >= 0).sum()))
         return members_of(group)
 
@@ -75,22 +77,18 @@ class Sweep:
 def _walk(dense: Dense, lattice: Lattice, judge: Judge, watch: Watch) -> tuple[Ints, int]:
     """Return the class of each row, `NOWHERE` for leftovers, and the number of classes."""
     n, need = len(dense.code), judge.need
-    group, left = np.full(n, NOWHERE, dtype=np.int64), np.arange(n, dtype=np.int64)
-    rows, starts = np.empty(n, dtype=np.int64), np.empty(n // need.rows + 2, dtype=np.int64)
-    table = np.zeros((4, 1 << max(6, int(2 * n).bit_length())), dtype=np.int64)
-    state = np.array([n, 0], dtype=np.int64)
+    room = walk_room(n, need.rows)
+    state, group = room.state, room.group
     vector, end = 0, len(lattice.vectors)
     while vector < end and state[0] >= need.rows:
         stop = min(end, vector + AT_ONCE)
-        vector, found = walk(
-            dense, lattice, need, vector, stop, not judge.counted, state, left, group, rows, starts, table
-        )
+        vector, found = walk(dense, lattice, need, room, vector, stop, not judge.counted)
         for c in range(found):
-            members = rows[starts[c] : starts[c + 1]]
+            members = room.rows[room.starts[c] : room.starts[c + 1]]
             if judge.holds(members):
                 group[members] = state[1]
                 state[1] += 1
         if found:
-            state[0] = compact(left, int(state[0]), group)
+            state[0] = compact(room.left, int(state[0]), group)
         watch(n - int(state[0]))
     return group, int(state[1])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stream_anon.batch.shared.classes import Classes, clear, drop, put, tighten, unlink, widen
-from stream_anon.batch.shared.dense import Dense, box_price
-from stream_anon.batch.sweep.index import HUGE, Index, nearest
+from stream_anon.batch.shared.classes import clear, drop, put, tighten, unlink, widen
+from stream_anon.batch.shared.dense import box_price
+from stream_anon.batch.sweep.index import HUGE, nearest
+from stream_anon.batch.sweep.search import Room, Search
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.counting import satisfied
-from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import inner
 
 LITTLE = 1e-9
@@ -15,8 +15,9 @@ LITTLE = 1e-9
 
 
 @inner
-def rehouse(dense: Dense, classes: Classes, index: Index, c: int, leaving: Ints, count: int, gain: float) -> bool:
+def rehouse(search: Search, c: int, leaving: Ints, count: int, gain: float) -> bool:
     """Move the rows out of class c if their best places, priced one by one, cost less than `gain`."""
+    dense, classes, index = search.dense, search.classes, search.places
     cost = 0.0
     for a in range(count):
         place, price = nearest(dense, classes, index, leaving[a], gain - cost - LITTLE, c)
@@ -37,18 +38,10 @@ def rehouse(dense: Dense, classes: Classes, index: Index, c: int, leaving: Ints,
 
 
 @inner
-def peel(
-    dense: Dense,
-    classes: Classes,
-    index: Index,
-    need: CompiledRequirements,
-    c: int,
-    leaving: Ints,
-    rest: Ints,
-    low: Ints,
-    high: Ints,
-) -> None:
+def peel(search: Search, room: Room, c: int) -> None:
     """Move the rows at each end of each column out of class c if the rest can do without; finally try all of them."""
+    dense, classes, need = search.dense, search.classes, search.need
+    leaving, rest, low, high = room.rows, room.spare, room.low, room.high
     width = dense.code.shape[1]
     for end in range(2 * width + 1):
         if classes.loss[c] <= 0.0:
@@ -74,4 +67,4 @@ def peel(
         gain = classes.size[c] * classes.loss[c]
         if stay:
             gain -= stay * box_price(dense, low, high)
-        rehouse(dense, classes, index, c, leaving, gone, gain)
+        rehouse(search, c, leaving, gone, gain)

@@ -6,23 +6,19 @@ import numpy as np
 
 from stream_anon.batch.shared.classes import Classes, clear, drop, put, widen
 from stream_anon.batch.shared.dense import Dense, box_price, stretch
-from stream_anon.batch.sweep.index import HUGE, REACH, Index, bucket_of
+from stream_anon.batch.sweep.index import HUGE, REACH, bucket_of
 from stream_anon.batch.sweep.peel import LITTLE
+from stream_anon.batch.sweep.search import POOL, CutRoom, Room, Search
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.judging.counting import satisfied
 from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import compiled, inner
 
-POOL = 4_096
-"""Rows pooled at most."""
-
 
 @compiled
-def best_cut(
-    dense: Dense, need: CompiledRequirements, rows: Ints, start: int, stop: int, sorted_rows: Ints, left_loss: Floats,
-    low: Ints, high: Ints,
-) -> tuple[float, int, int]:  # fmt: skip
-    """Find the best cut of `rows[start:stop]`: loss of both sides, column, first code on the right."""
+def best_cut(dense: Dense, need: CompiledRequirements, room: CutRoom, start: int, stop: int) -> tuple[float, int, int]:
+    """Find the best cut of the room's `rows[start:stop]`: loss of both sides, column, first code on the right."""
+    rows, sorted_rows, left_loss, low, high = room.rows, room.sorted_rows, room.left_loss, room.low, room.high
     count, best, column, code = stop - start, HUGE, -1, 0
     for q in range(dense.code.shape[1]):
         keys = dense.code[rows[start:stop], q]
@@ -51,8 +47,9 @@ def best_cut(
 
 
 @inner
-def near_classes(dense: Dense, classes: Classes, index: Index, c: int, distance: Floats, found: Ints) -> None:
+def near_classes(search: Search, c: int, distance: Floats, found: Ints) -> None:
     """Find the classes whose union with class c costs least, nearest first; -1 where there are fewer."""
+    dense, classes, index = search.dense, search.classes, search.places
     last, seen = len(distance) - 1, 0
     for place in range(len(distance)):
         distance[place], found[place] = HUGE, -1
@@ -90,12 +87,12 @@ def _pool(classes: Classes, c: int, rows: Ints, count: int) -> int:
 
 
 @compiled
-def recut(
-    dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, c: int, distance: Floats, found: Ints,
-    rows: Ints, part: Ints, sorted_rows: Ints, left_loss: Floats, low: Ints, high: Ints, todo: Ints,
-) -> bool:  # fmt: skip
+def recut(search: Search, room: Room, c: int) -> bool:
     """Pool class c with each near class in turn and keep the first division that loses less, if there is one."""
-    near_classes(dense, classes, index, c, distance, found)
+    dense, classes, need = search.dense, search.classes, search.need
+    rows, part, found, low, high, todo = room.rows, room.spare, room.found, room.low, room.high, room.todo
+    cut_room = CutRoom(rows, room.sorted_rows, room.left_loss, low, high)
+    near_classes(search, c, room.distance, found)
     for near in range(len(found)):
         e = found[near]
         if e < 0:
@@ -114,7 +111,7 @@ def recut(
             whole = box_price(dense, low, high) * (stop - start)
             both, q, code = HUGE, -1, 0
             if stop - start >= 2 * need.rows and whole > 0.0:
-                both, q, code = best_cut(dense, need, rows, start, stop, sorted_rows, left_loss, low, high)
+                both, q, code = best_cut(dense, need, cut_room, start, stop)
             if both < whole:
                 border = start
                 for r in range(start, stop):

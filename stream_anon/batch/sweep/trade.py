@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from stream_anon.batch.shared.classes import Classes, clear, put, tighten, unlink, widen
-from stream_anon.batch.shared.dense import Dense, box_price, stretch
-from stream_anon.batch.sweep.index import HUGE, REACH, Index, bucket_of, nearest
+from stream_anon.batch.shared.dense import box_price, stretch
+from stream_anon.batch.sweep.index import HUGE, REACH, bucket_of, nearest
 from stream_anon.batch.sweep.peel import LITTLE
+from stream_anon.batch.sweep.search import Room, Search
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.counting import satisfied
 from stream_anon.core.judging.need import CompiledRequirements
@@ -13,14 +14,13 @@ from stream_anon.core.kernels import inner
 
 
 @inner
-def _spare(
-    dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, c: int, size: int,
-    low: Ints, high: Ints, given: Ints, point: int, best: float,
-) -> int:  # fmt: skip
+def _spare(search: Search, room: Room, c: int, size: int, best: float) -> int:
     """Find the row of another, larger class that costs least in the box and saves its class at least its loss.
 
-    Rows already promised have a negative class.
+    The box is that of the room, its first row the point to look around. Rows already promised have a negative class.
     """
+    dense, classes, index, need = search.dense, search.classes, search.places, search.need
+    low, high, given, point = room.low, room.high, room.given, room.rows[0]
     pick, seen, width = -1, 0, dense.code.shape[1]
     for grain in range(len(index.grain)):
         if seen > REACH:
@@ -72,10 +72,7 @@ def _givers_hold(classes: Classes, need: CompiledRequirements, rows: Ints, first
 
 
 @inner
-def trade(
-    dense: Dense, classes: Classes, index: Index, need: CompiledRequirements, c: int, q: int, extreme: int,
-    rest: Ints, gone: Ints, given: Ints, low: Ints, high: Ints,
-) -> bool:  # fmt: skip
+def trade(search: Search, room: Room, c: int, q: int, extreme: int) -> bool:
     """Exchange the rows with that code in column q for as many others as class c needs, and tell whether that paid.
 
     1. Divide the class; see what its places elsewhere cost those who leave.
@@ -83,6 +80,8 @@ def trade(
     3. See that the class and all givers satisfy the policy.
     4. Move.
     """
+    dense, classes, index, need = search.dense, search.classes, search.places, search.need
+    rest, gone, given, low, high = room.rows, room.spare, room.given, room.low, room.high
     leave, stay, before = 0, 0, classes.size[c]
     row = classes.head[c]
     clear(low, high)
@@ -109,7 +108,7 @@ def trade(
     gain += kernel  # what the new class may cost
     total = stay
     while total < size:
-        pick = _spare(dense, classes, index, need, c, size, low, high, given, rest[0], gain)
+        pick = _spare(search, room, c, size, gain)
         if pick < 0:
             break
         e = classes.group[pick]

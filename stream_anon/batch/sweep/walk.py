@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from stream_anon.batch.shared.dense import Dense
@@ -12,6 +14,35 @@ from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import compiled, inner
 
 NOWHERE = -1
+
+
+class WalkRoom(NamedTuple):
+    """How far a walk is, and the room it works in.
+
+    `state` is (rows left, classes so far), `left` the rows left, `group` the class of each row. `table` finds classes
+    by their names: keys, stamps, sizes and numbers; `slots` is the place of each row in it.
+    """
+
+    state: Ints
+    left: Ints
+    group: Ints
+    slots: Ints
+    rows: Ints
+    starts: Ints
+    table: Ints
+
+
+def walk_room(n: int, least: int) -> WalkRoom:
+    """Return room for a walk over n rows, whose classes have `least` rows at the least."""
+    return WalkRoom(
+        state=np.array([n, 0], dtype=np.int64),
+        left=np.arange(n, dtype=np.int64),
+        group=np.full(n, NOWHERE, dtype=np.int64),
+        slots=np.empty(n, dtype=np.int64),
+        rows=np.empty(n, dtype=np.int64),
+        starts=np.empty(n // least + 2, dtype=np.int64),
+        table=np.zeros((4, 1 << max(6, int(2 * n).bit_length())), dtype=np.int64),
+    )
 
 
 @inner
@@ -30,14 +61,13 @@ def slot_of(name: int, mask: int) -> int:
 
 
 @compiled
-def candidates(
-    dense: Dense, lattice: Lattice, need: CompiledRequirements, vector: int, left: Ints, count: int,
-    slots: Ints, keys: Ints, stamps: Ints, sizes: Ints, numbers: Ints, rows: Ints, starts: Ints,
-) -> int:  # fmt: skip
-    """Sort the first `count` rows of `left` into classes; those large enough follow one another in `rows`.
+def candidates(dense: Dense, lattice: Lattice, room: WalkRoom, least: int, vector: int, count: int) -> int:
+    """Sort the first `count` rows that are left into classes; those of `least` rows follow one another in `rows`.
 
     Returns how many there are; `starts` says where each begins and the last one ends.
     """
+    left, slots, rows, starts = room.left, room.slots, room.rows, room.starts
+    keys, stamps, sizes, numbers = room.table[0], room.table[1], room.table[2], room.table[3]
     width = 64
     while width < 2 * count:
         width *= 2
@@ -54,7 +84,7 @@ def candidates(
             stamps[slot], keys[slot], sizes[slot], numbers[slot] = stamp, name, 0, NOWHERE
         sizes[slot] += 1
         slots[a] = slot
-        if sizes[slot] == need.rows:
+        if sizes[slot] == least:
             numbers[slot] = found
             found += 1
     if found == 0:
@@ -79,20 +109,16 @@ def candidates(
 
 @compiled
 def walk(
-    dense: Dense, lattice: Lattice, need: CompiledRequirements, vector: int, stop: int, ask: bool,
-    state: Ints, left: Ints, group: Ints, rows: Ints, starts: Ints, table: Ints,
-) -> tuple[int, int]:  # fmt: skip
+    dense: Dense, lattice: Lattice, need: CompiledRequirements, room: WalkRoom, vector: int, stop: int, ask: bool
+) -> tuple[int, int]:
     """Walk the vectors from `vector` to `stop`, taking out every class that satisfies what is counted.
 
-    `state` is (rows left, classes so far). With `ask`, returns as soon as there are classes for the caller to judge:
-    the next vector, and how many.
+    With `ask`, returns as soon as there are classes for the caller to judge: the next vector, and how many.
     """
-    slots = np.empty(state[0], dtype=np.int64)
+    state, group, rows, starts = room.state, room.group, room.rows, room.starts
     while vector < stop and state[0] >= need.rows:
         count = state[0]
-        found = candidates(
-            dense, lattice, need, vector, left, count, slots, table[0], table[1], table[2], table[3], rows, starts
-        )
+        found = candidates(dense, lattice, room, need.rows, vector, count)
         vector += 1
         if found and ask:
             return vector, found
@@ -104,7 +130,7 @@ def walk(
                 state[1] += 1
                 good += 1
         if good:
-            state[0] = compact(left, count, group)
+            state[0] = compact(room.left, count, group)
     return vector, 0
 
 
