@@ -32,34 +32,30 @@ def union(facts: Ints, values: Floats, weight: Floats, qi: Ints, slot: int, low:
 
 @inner
 def widen_column(
-    facts: Ints, values: Floats, weight: Floats, q: int, a: int, b: int, codes: Ints, count: int, costs: Floats
+    facts: Ints, values: Floats, share: float, q: int, a: int, codes: Ints, count: int, costs: Floats
 ) -> None:
-    """Compute the cost of the range `[a, b]` of column q once it holds each of the codes: short loops, no branches."""
-    kind, start, share = facts[q, KIND], facts[q, START], weight[q]
+    """Compute the cost of the position `a` of column q together with each of the codes: short loops, no branches."""
+    kind, start = facts[q, KIND], facts[q, START]
     if kind == TABLE:
         size = facts[q, SIZE]
-        if a == b:  # the table is symmetric: no need to know which is lower
-            for i in range(count):
-                costs[i] = share * values[start + a * size + codes[i]]
-        else:
-            for i in range(count):
-                costs[i] = share * values[start + min(a, codes[i]) * size + max(b, codes[i])]
+        for i in range(count):  # the table is symmetric: no need to know which is lower
+            costs[i] = share * values[start + a * size + codes[i]]
     elif kind == LINEAR:
         slope, highest = values[start], facts[q, HIGHEST]
         for i in range(count):
-            costs[i] = share * line(slope, highest, min(a, codes[i]), max(b, codes[i]))
-    elif kind == PEAKS or b >= facts[q, HIGHEST]:
+            costs[i] = share * line(slope, highest, min(a, codes[i]), max(a, codes[i]))
+    elif kind == PEAKS or a >= facts[q, HIGHEST]:
         for i in range(count):
-            costs[i] = share * price(facts, values, q, min(a, codes[i]), max(b, codes[i]))
+            costs[i] = share * price(facts, values, q, min(a, codes[i]), max(a, codes[i]))
     else:
-        climb_ladder(facts, values, share, q, a, b, codes, count, costs)
+        climb_ladder(facts, values, share, q, a, codes, count, costs)
 
 
 @inner
 def climb_ladder(
-    facts: Ints, values: Floats, share: float, q: int, a: int, b: int, codes: Ints, count: int, costs: Floats
+    facts: Ints, values: Floats, share: float, q: int, a: int, codes: Ints, count: int, costs: Floats
 ) -> None:
-    """Do the same as `widen_column` for units that nest, from the widest down to the first that holds the range.
+    """Do the same as `widen_column` for units that nest, from the widest down to the finest.
 
     Whether a code lies in the same unit is two comparisons, where to ask for each price would be several divisions.
     """
@@ -69,20 +65,19 @@ def climb_ladder(
         for i in range(count):
             costs[i] = share
     else:
-        left, right = a // widest * widest, b // widest * widest
+        left = a // widest * widest
         for i in range(count):
             at = codes[i] // widest * widest
-            width = min(max(right, at) + (widest - 1), highest - 1) - max(min(left, at), lowest)
+            width = min(max(left, at) + (widest - 1), highest - 1) - max(min(left, at), lowest)
             costs[i] = share * min(width * slope, 1.0)
     for step in range(depth):
         rung = depth - 1 - step
         unit = facts[q, UNITS + rung]
         left = a // unit * unit
-        if b < left + unit:
-            cost = values[start + 1 + rung]
-            if slope != 0.0:
-                cost = min((min(left + (unit - 1), highest - 1) - max(left, lowest)) * slope, 1.0)
-            for i in range(count):
-                costs[i] = share * cost if left <= codes[i] < left + unit else costs[i]
+        cost = values[start + 1 + rung]
+        if slope != 0.0:
+            cost = min((min(left + (unit - 1), highest - 1) - max(left, lowest)) * slope, 1.0)
+        for i in range(count):
+            costs[i] = share * cost if left <= codes[i] < left + unit else costs[i]
     for i in range(count):
         costs[i] = costs[i] if codes[i] < highest else share  # an extra leaf shares nothing

@@ -71,7 +71,7 @@ def near_rows(
         q = likeness.order[place]
         for i in range(count):
             codes[i] = qi[found[i], q]
-        widen_column(facts, values, weight, q, qi[slot, q], qi[slot, q], codes, count, costs)
+        widen_column(facts, values, weight[q], q, qi[slot, q], codes, count, costs)
         count = keep(costs, count, likeness.limit, found, total)
     return count
 
