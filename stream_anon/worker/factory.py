@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 
 from stream_anon.core.encode import Encoder
@@ -16,7 +16,7 @@ from stream_anon.core.record_template import writable
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Problem, StreamAnonError
 from stream_anon.kafka.clients import client_of
-from stream_anon.kafka.transport import Transport
+from stream_anon.kafka.transport import AbortableError, Transport
 from stream_anon.policy.policy import Policy
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.stream import build as build_engine
@@ -122,7 +122,10 @@ def output_claim(kafka: KafkaSettings) -> Iterator[OutputClaim]:
 
     def check_rights() -> None:
         """Name the right that is missing, if one is."""
-        with closing(client_of(kafka.client).probe(kafka.bootstrap, claim_group(kafka.output), options)) as probe:
+        with (
+            closing(client_of(kafka.client).probe(kafka.bootstrap, claim_group(kafka.output), options)) as probe,
+            suppress(AbortableError),  # a new broker has to find its coordinator first
+        ):
             probe.group_state()
 
     try:
