@@ -150,3 +150,19 @@ def range_prices(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:
         for b in range(a, len(points)):
             table[a, b] = table[b, a] = price(facts, values, q, points[a], points[b])
     return table
+
+
+@compiled
+def neighbour_prices(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:
+    """Return the price of each of the points of column q together with the next one, unweighted."""
+    costs = np.empty(len(points) - 1)
+    for a in range(len(costs)):
+        costs[a] = price(facts, values, q, points[a], points[a + 1])
+    return costs
+
+
+def nests(prices: Prices, q: int) -> bool:
+    """Tell whether a range of column q costs what its dearest pair of neighbours does, and one value nothing."""
+    ladder = int(prices.facts[q, KIND]) == LADDER
+    slope, alone = prices.values[prices.facts[q, START] : prices.facts[q, START] + 2] if ladder else (1.0, 1.0)
+    return bool(ladder and slope == 0.0 and alone == 0.0)

@@ -98,8 +98,15 @@ class Buffer:
 
     def oldest(self) -> int:
         """Return the slot of the row that waits longest and is not held back, -1 if there is none."""
-        while self._first < self._length and not self._waiting[self._queue[self._first]]:
-            self._first += 1
+        stretch = 16  # of the queue, looked at together: longer each time, for gaps are mostly short or very long
+        while self._first < self._length:
+            waits = self._waiting[self._queue[self._first : min(self._first + stretch, self._length)]]
+            place = int(waits.argmax())
+            if waits[place]:
+                self._first += place
+                break
+            self._first += len(waits)
+            stretch *= 4
         if self._first == self._length:
             return -1
         if not self.held[self._queue[self._first]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from stream_anon.core.hierarchy import Ints
@@ -16,6 +18,10 @@ from stream_anon.stream.pools import Pool, Pools
 
 PATIENT = 16
 """After a clearing that found no group, another one is tried when the rows that wait have grown by one in so many."""
+
+FEW_POOLS, PACE, EVERY = 4, 2, 500
+"""More pools than these few are not left to fall due together: no more than PACE times the average number of them is
+put off to any part of the bound. Asked for after so many arrivals."""
 
 LARGE, EARLY = 32, 0.9
 """A group is large if fewer than so many times its people arrive within the bound; then this share of the bound serves.
@@ -41,14 +47,14 @@ class Cail(Algorithm):
         self._pools = Pools(hierarchies, prices.weight)
         self._clearing = Clearing(prices, hierarchies)
         self._hopeless = 0
+        self._asked = 0
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
         """Admit rows that are handed back: they wait, and form no clusters, for their deadline may be past."""
         self._prepare()
         self._buffer.admit(slots)
-        qi = self._buffer.columns.qi
-        self._early.file(slots, qi)
-        self._pools.put(slots, qi)
+        self._early.file(slots, self._buffer.columns.qi)
+        self._pools.put(slots, self._buffer.columns)
         return len(slots), None
 
     def arrive_batch(self, slots: Ints, most: int) -> tuple[int, list[Ints]]:
@@ -58,19 +64,37 @@ class Cail(Algorithm):
         columns = self._buffer.columns
         self._buffer.admit(slots)
         blocks = self._early.arrive(slots, columns, self._veto.people)
-        self._pools.put(slots[~np.isin(slots, np.concatenate(blocks))] if blocks else slots, columns.qi)
+        self._pools.put(slots[~np.isin(slots, np.concatenate(blocks))] if blocks else slots, columns)
         good = self._veto.passes(columns, blocks).tolist()
         leaving = [block for block, leaves in zip(blocks, good, strict=True) if leaves]
         for block, leaves in zip(blocks, good, strict=True):
             if not leaves:
                 self._pools.take(block)
-                self._pools.park(block, columns.qi)
+                self._pools.park(block, columns)
         self._early.learn(leaving, columns.qi)
         return len(slots), leaving
 
     def window(self, since: int) -> float:
         """Let large groups leave a little early: few rows find a cluster before, so that nearly all wait long."""
         return EARLY if since < EARLY * LARGE * self._veto.people else 1.0
+
+    def ahead(self, used: Callable[[int, float], float]) -> list[Ints]:
+        """Clear the oldest pools a little early where too many would be due at once: calls stay short."""
+        if self._buffer.latest - self._asked < EVERY:
+            return []
+        self._asked = self._buffer.latest
+        pools = [pool for pool in self._pools.leaves() if not pool.stuck]
+        if len(pools) <= FEW_POOLS:
+            return []
+        left = np.array([1.0 - used(*pool.since) for pool in pools])
+        oldest = np.argsort(left, kind="stable")
+        waiting = np.arange(len(pools)) - FEW_POOLS - PACE * len(pools) * np.maximum(left[oldest], 0.0)
+        groups: list[Ints] = []
+        for place in oldest[: max(0, int(np.ceil(waiting.max())))].tolist():
+            found, rest = self._clear([pools[place]])
+            groups += found
+            pools[place].stuck = rest is not None
+        return groups
 
     def complete(self, slot: int) -> list[Ints]:
         """Clear the pool of the row that is due; with its neighbours, if no group can be made of it alone."""
@@ -111,7 +135,7 @@ class Cail(Algorithm):
         self._early.forget(slots)
         if len(loose):
             self._early.file(loose, self._buffer.columns.qi)
-            self._pools.put(loose, self._buffer.columns.qi)
+            self._pools.put(loose, self._buffer.columns)
 
     def _prepare(self) -> None:
         self._pools.make_room(self._buffer.capacity)

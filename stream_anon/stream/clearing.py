@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from stream_anon.core.hierarchy import Hierarchy, Ints
-from stream_anon.core.kernels import KIND, SIZE, START, TABLE, Prices, range_prices
+from stream_anon.core.hierarchy.tree import peaks_of
+from stream_anon.core.kernels import KIND, PEAKS, SIZE, START, TABLE, Prices, neighbour_prices, nests, range_prices
 from stream_anon.stream.kernels.exchange import improve
 from stream_anon.stream.kernels.walk import walk
 from stream_anon.stream.lattice import Lattice
@@ -15,11 +16,15 @@ from stream_anon.stream.lattice import Lattice
 AGAIN = 64
 """Clearings after which the vectors of the lattice are ordered anew, by the rows of the next one."""
 
-PASSES = 2
-"""Rounds of exchange between the blocks: the first brings two thirds of what many bring."""
+PASSES = 3
+"""Rounds of exchange between the blocks: the first brings two thirds of what many bring, later ones look only at what
+has changed."""
 
 FEW_VALUES = 256
 """Different values of a column up to which all their ranges are priced beforehand: a look-up is faster."""
+
+MOST_ROWS = 50_000
+"""Rows that are divided together: of more, which only rows that cannot be told apart are, each part by itself."""
 
 _NOBODY = np.empty(0, dtype=np.int64)
 
@@ -42,6 +47,9 @@ class Clearing:
         """Return blocks of `people` different people or more that hold all rows; one block if there are fewer."""
         if not len(rows):
             return []
+        if len(rows) > MOST_ROWS:
+            parts = np.array_split(rows, len(rows) // MOST_ROWS + 1)
+            return [block for part in parts for block in self.divide(qi, subject, part, people)]
         found, person = np.unique(subject[rows], return_inverse=True)
         if len(found) < 2 * people:
             return [rows]
@@ -60,16 +68,24 @@ class Clearing:
 
 
 def _looked_up(prices: Prices, points: Ints) -> tuple[Prices, Ints]:
-    """Return the rows with small codes in place of the positions of each column that has few values, and its prices."""
+    """Return the rows with small codes in place of positions, and the prices of these codes.
+
+    A column of few values gets a table of all ranges; one of units that nest, the peaks between neighbours.
+    """
     facts, codes = prices.facts.copy(), points.copy()
     values, used = [prices.values], len(prices.values)
     for q in range(points.shape[1]):
         found, code = np.unique(points[:, q], return_inverse=True)
-        if len(found) > FEW_VALUES:
+        kind, size, table = TABLE, len(found), np.empty(0)
+        if len(found) <= FEW_VALUES:
+            table = range_prices(prices.facts, prices.values, q, found).ravel()
+        elif nests(prices, q):
+            kind, size = PEAKS, len(found) - 1
+            table = peaks_of(neighbour_prices(prices.facts, prices.values, q, found)).ravel()
+        else:
             continue
-        table = range_prices(prices.facts, prices.values, q, found)
-        facts[q, KIND], facts[q, START], facts[q, SIZE] = TABLE, used, len(found)
+        facts[q, KIND], facts[q, START], facts[q, SIZE] = kind, used, size
         codes[:, q] = code
-        values.append(table.ravel())
+        values.append(table)
         used += table.size
     return prices._replace(facts=facts, values=np.concatenate(values)), codes

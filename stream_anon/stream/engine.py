@@ -42,6 +42,7 @@ class Engine:
         self._added: list[Group] = []  # rows added to groups that had left, and their slots
         self._joined: list[Ints] = []
         self._reusable = reusable
+        self._now = 0.0
         self._patient = UNNUMBERED  # the row that was seen to early, in vain: it waits for its deadline
 
     def __len__(self) -> int:
@@ -55,6 +56,7 @@ class Engine:
     def push(self, batch: Batch, now: float) -> Outcome:
         """Take rows in order, one by one; those that find no room are left to the caller."""
         taken, groups, suppressed = 0, [], []
+        self._now = now
         while taken < len(batch) and (room := min(self._buffer.room(), len(batch) - taken)):
             rows = batch.take(slice(taken, taken + room))
             fresh = rows.serial == UNNUMBERED
@@ -126,6 +128,11 @@ class Engine:
         """Return how many rows arrived after this one."""
         return self._buffer.latest - int(self._buffer.columns.serial[slot])
 
+    def _used(self, serial: int, arrived: float) -> float:
+        """Return which share of the bound a row has used, by its serial number or its arrival."""
+        by_count = (self._buffer.latest - serial) / self._records if self._records else 0.0
+        return max(by_count, (self._now - arrived) / self._time if self._time else 0.0)
+
     def _window(self, slot: int, since: int) -> float:
         """Return the share of the bound after which the algorithm first tries this row; all of it once that failed."""
         patient = int(self._buffer.columns.serial[slot]) == self._patient
@@ -174,6 +181,7 @@ class Engine:
         taken, groups = found
         self._choose(groups, Reason.READY)
         self._expire_by_count()
+        self._choose(self._algorithm.ahead(self._used), Reason.READY)
         return taken
 
     def _until_due(self, slot: int) -> int:

@@ -8,11 +8,12 @@ from itertools import product
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Hierarchy, Ints, Kind, Tree
+from stream_anon.stream.kernels.walk import Keys
 
 STEPS = 14
 """Widths of a number that are tried, from one position to its whole range, each larger by the same factor."""
 
-MOST = 3_000
+MOST = 5_000
 """Vectors in a lattice: of more, those on random cheap paths from the finest to the coarsest are taken."""
 
 GENTLE = 0.6
@@ -23,7 +24,7 @@ class Level:
     """One level of one column: the cell of every position, by division or by a table."""
 
     def __init__(self, unit: int, table: Ints | None, top: int, factor: int) -> None:
-        self._unit, self._table, self._top, self._factor = unit, table, top, np.int64(factor)
+        self._unit, self._table, self._top, self._factor = unit, table, top, np.uint32(factor)
 
     def cells(self, at: Ints) -> Ints:
         """Return the cell of each position; what is missing or unknown is a cell of its own."""
@@ -32,9 +33,9 @@ class Level:
         cells = np.asarray(at // self._unit)
         return np.where(at >= self._top, -1 - at, cells) if self._top else cells
 
-    def keys(self, at: Ints) -> Ints:
+    def keys(self, at: Ints) -> Keys:
         """Return the cells scattered over all numbers, so that sums over columns tell combinations apart."""
-        return np.asarray(self.cells(at) * self._factor)
+        return np.asarray(self.cells(at).astype(np.uint32) * self._factor)
 
 
 class Lattice:
@@ -53,9 +54,13 @@ class Lattice:
         self._rng = rng
         self.costs: Floats = np.zeros(0)
 
-    def lay_out(self, qi: Ints) -> Ints:
-        """Return the key of every row at every level, as (levels, rows)."""
-        keys = np.zeros((int(self.first[-1]), len(qi)), dtype=np.int64)
+    def lay_out(self, qi: Ints) -> Keys:
+        """Return the key of every row at every level, as (levels, rows).
+
+        Keys have 32 bits, for the walk's speed. Classes that share one by chance are taken for one class: it costs some
+        loss, once in thousands of vectors, and nothing else.
+        """
+        keys = np.zeros((int(self.first[-1]), len(qi)), dtype=np.uint32)
         for q, levels in enumerate(self._levels):
             at = qi[:, q]
             for place, level in enumerate(levels):
@@ -96,7 +101,7 @@ def is_number(hierarchy: Hierarchy) -> bool:
 
 def _levels(hierarchy: Hierarchy, rng: np.random.Generator) -> list[Level]:
     def factor() -> int:
-        return int(rng.integers(1 << 61, 1 << 62)) | 1
+        return int(rng.integers(1 << 31, 1 << 32)) | 1
 
     if isinstance(hierarchy, Tree):
         return [Level(1, cells, 0, factor()) for cells in _climb(hierarchy)]

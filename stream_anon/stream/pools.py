@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Hierarchy, Ints
 from stream_anon.stream.kernels.lists import Lists, enlarged, members, new_lists, put_all, take_all
 
@@ -16,12 +17,19 @@ LARGEST = 2_000
 EVEN = 0.25
 """Neither side of a cut gets less than this share of the rows."""
 
+NOBODY = (-1, 0.0)
+"""Where no row waits: the serial number and the arrival of the oldest."""
+
 _NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(eq=False, slots=True)
 class Pool:
-    """A region: a leaf that holds rows and parked blocks, or a cut with a pool below and one above it."""
+    """A region: a leaf that holds rows and parked blocks, or a cut with a pool below and one above it.
+
+    `since` is the serial number and the arrival of the row that came first since the pool was empty; `stuck` tells that
+    since then no groups could be made of all its rows.
+    """
 
     number: int
     parent: Pool | None = None
@@ -29,6 +37,8 @@ class Pool:
     cut: int = 0
     sides: tuple[Pool, Pool] | None = None
     count: int = 0
+    since: tuple[int, float] = NOBODY
+    stuck: bool = False
     parked: list[Parked] = field(default_factory=list)
 
 
@@ -52,6 +62,7 @@ class Pools:
         self.root = Pool(0)
         self._by_number = [self.root]
         self._lists: Lists = new_lists(1, 0)
+        self._cuts = np.full((1, 4), -1, dtype=np.int64)  # of each pool: column, place, and the pools below and above
         self._parked_in: dict[int, Parked] = {}
 
     def make_room(self, slots: int) -> None:
@@ -59,16 +70,18 @@ class Pools:
         if len(self._lists.list_of) < slots:
             self._lists = enlarged(self._lists, len(self._lists.head), slots)
 
-    def put(self, slots: Ints, qi: Ints) -> None:
+    def put(self, slots: Ints, columns: Batch) -> None:
         """Let rows wait in the pools they belong to."""
-        for pool, part in self._sorted(self.root, slots, qi):
+        for pool, part in self._sorted(slots, columns.qi):
+            self._open(pool, int(part[0]), columns)
             self._fill(pool, part)
             if pool.count > LARGEST:
-                self._divide(pool, qi)
+                self._divide(pool, columns.qi)
 
-    def park(self, block: Ints, qi: Ints) -> None:
+    def park(self, block: Ints, columns: Batch) -> None:
         """Let a block wait as a whole, in the pool of its first row."""
-        [(pool, _)] = self._sorted(self.root, block[:1], qi)
+        pool = self._by_number[int(self._places(block[:1], columns.qi)[0])]
+        self._open(pool, int(block[np.argmin(columns.serial[block])]), columns)
         parked = Parked(block, pool)
         pool.parked.append(parked)
         self._parked_in.update(dict.fromkeys(block.tolist(), parked))
@@ -113,23 +126,39 @@ class Pools:
         parent.parked = [parked for part in parts for parked in part.parked]
         for parked in parent.parked:
             parked.pool = parent
+        parent.since = min((part.since for part in parts if part.since != NOBODY), default=NOBODY)
         parent.sides, parent.column, parent.count = None, -1, 0
+        self._cuts[parent.number] = -1
         self._fill(parent, rows)
         return parent
+
+    def _open(self, pool: Pool, slot: int, columns: Batch) -> None:
+        """Note the first row of a pool that was empty."""
+        if not pool.count and not pool.parked:
+            pool.since = int(columns.serial[slot]), float(columns.arrived[slot])
+            pool.stuck = False
 
     def _fill(self, pool: Pool, slots: Ints) -> None:
         put_all(self._lists, slots, np.full(len(slots), pool.number))
         pool.count += len(slots)
 
-    def _sorted(self, pool: Pool, slots: Ints, qi: Ints) -> list[tuple[Pool, Ints]]:
-        """Return the leaves below a pool that rows belong to, with their rows."""
+    def _places(self, slots: Ints, qi: Ints) -> Ints:
+        """Return the number of the leaf that each row belongs to."""
+        at, moving = np.zeros(len(slots), dtype=np.int64), np.arange(len(slots))
+        while len(moving := moving[self._cuts[at[moving], 0] >= 0]):
+            column, cut, below, above = self._cuts[at[moving]].T
+            at[moving] = np.where(qi[slots[moving], column] >= cut, above, below)
+        return at
+
+    def _sorted(self, slots: Ints, qi: Ints) -> list[tuple[Pool, Ints]]:
+        """Return the leaves that rows belong to, with their rows in the order given."""
         if not len(slots):
             return []
-        if pool.sides is None:
-            return [(pool, slots)]
-        above = qi[slots, pool.column] >= pool.cut
-        parts = zip(pool.sides, (slots[~above], slots[above]), strict=True)
-        return [found for side, part in parts for found in self._sorted(side, part, qi)]
+        at = self._places(slots, qi)
+        order = np.argsort(at, kind="stable")
+        starts = np.flatnonzero(np.diff(at[order])) + 1
+        numbers = at[order[np.concatenate([[0], starts])]].tolist()
+        return list(zip([self._by_number[number] for number in numbers], np.split(slots[order], starts), strict=True))
 
     def _divide(self, pool: Pool, qi: Ints) -> None:
         """Cut a pool in two, if there is a place for it."""
@@ -139,16 +168,19 @@ class Pools:
             return
         pool.column, pool.cut = found
         first = len(self._by_number)
-        pool.sides = Pool(first, pool), Pool(first + 1, pool)
+        pool.sides = Pool(first, pool, since=pool.since), Pool(first + 1, pool, since=pool.since)
         self._by_number += pool.sides
         if len(self._lists.head) < first + 2:
             self._lists = enlarged(self._lists, 2 * (first + 2), len(self._lists.list_of))
+            more = np.full((len(self._lists.head) - len(self._cuts), 4), -1, dtype=np.int64)
+            self._cuts = np.concatenate([self._cuts, more])
+        self._cuts[pool.number] = pool.column, pool.cut, first, first + 1
         take_all(self._lists, rows)
         pool.count = 0
-        for side, part in self._sorted(pool, rows, qi):
+        for side, part in self._sorted(rows, qi):
             self._fill(side, part)
         for parked in pool.parked:
-            [(parked.pool, _)] = self._sorted(pool, parked.slots[:1], qi)
+            parked.pool = self._by_number[int(self._places(parked.slots[:1], qi)[0])]
             parked.pool.parked.append(parked)
         pool.parked = []
 

@@ -123,13 +123,7 @@ class Tree:
         The lowest common ancestor of a stretch is the common ancestor of one pair of neighbours in it: the dearest.
         """
         pairs = np.array([self.price[self.node(i, i + 1)] for i in range(self.size - 1)] or [0.0])
-        rows = [pairs]
-        while 2 ** len(rows) <= len(pairs):
-            previous, half = rows[-1], 2 ** (len(rows) - 1)
-            row = previous.copy()
-            row[: len(row) - half] = np.maximum(previous[: len(row) - half], previous[half:])
-            rows.append(row)
-        return np.stack(rows)
+        return peaks_of(pairs)
 
     def _square(self) -> Floats:
         pairs = self._peaks[0]
@@ -188,6 +182,17 @@ class Tree:
         for label, parent in zip(self.labels, self.parent, strict=True):
             digest.update(f"{len(label)}:{label}{parent}".encode())
         return f"tree {self.counting} {digest.hexdigest()}"
+
+
+def peaks_of(pairs: Floats) -> Floats:
+    """Return maxima of stretches of the pairs: row j, column i is the largest of `pairs[i : i + 2^j]`."""
+    rows = [pairs]
+    while 2 ** len(rows) <= len(pairs):
+        previous, half = rows[-1], 2 ** (len(rows) - 1)
+        row = previous.copy()
+        row[: len(row) - half] = np.maximum(previous[: len(row) - half], previous[half:])
+        rows.append(row)
+    return np.stack(rows)
 
 
 def peak(peaks: Floats, low: Ints, high: Ints) -> Floats:

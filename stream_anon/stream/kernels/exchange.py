@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import COMPILED, KIND, SIZE, START, TABLE, Prices, compiled, inner, price
+from stream_anon.core.kernels import KIND, SIZE, START, TABLE, Prices, compiled, inner, price
 from stream_anon.stream.kernels.walk import people_of
 
 LITTLE = 1e-9
@@ -25,7 +25,9 @@ HUGE = 1e18
 class Boxes(NamedTuple):
     """Blocks of rows and their boxes, column by column: the ends, the ends without the row at an end, price and rows.
 
-    Block b holds the rows `member[b, :size[b]]`, and row r is at `place[r]` among them.
+    Block b holds the rows `member[b, :size[b]]`, and row r is at `place[r]` among them. Where the prices of column q
+    are a table, `joined[first[q] + code, b]` is what the box of b costs there once it holds that code; else `first` is
+    -1.
     """
 
     low: Ints
@@ -36,35 +38,34 @@ class Boxes(NamedTuple):
     size: Ints
     member: Ints
     place: Ints
+    first: Ints
+    joined: Floats
 
 
 @inner
-def _join_loop(prices: Prices, qi: Ints, row: int, low: Ints, high: Ints, count: int, total: Floats) -> None:
+def cell_price(facts: Ints, values: Floats, q: int, low: int, high: int) -> float:
+    """Return the cost of a range of column q; a table is looked up without a call."""
+    if facts[q, KIND] == TABLE:
+        return values[facts[q, START] + low * facts[q, SIZE] + high]  # type: ignore[no-any-return]
+    return price(facts, values, q, low, high)
+
+
+@inner
+def join_prices(prices: Prices, qi: Ints, boxes: Boxes, row: int, total: Floats) -> None:
+    """Compute the price of each box once it holds a row."""
     facts, values, weight, _ = prices
-    for b in range(count):
+    for b in range(len(total)):
         total[b] = 0.0
     for q in range(len(weight)):
-        at, share, lows, highs = qi[row, q], weight[q], low[q], high[q]
-        if facts[q, KIND] == TABLE:
-            start, size = facts[q, START], facts[q, SIZE]
-            for b in range(count):
-                total[b] += share * values[start + min(lows[b], at) * size + max(highs[b], at)]
+        at = qi[row, q]
+        if boxes.first[q] >= 0:
+            part = boxes.joined[boxes.first[q] + at]
+            for b in range(len(total)):
+                total[b] += part[b]
         else:
-            for b in range(count):
+            share, lows, highs = weight[q], boxes.low[q], boxes.high[q]
+            for b in range(len(total)):
                 total[b] += share * price(facts, values, q, min(lows[b], at), max(highs[b], at))
-
-
-def _join_numpy(prices: Prices, qi: Ints, row: int, low: Ints, high: Ints, count: int, total: Floats) -> None:
-    for b in range(count):
-        total[b] = 0.0
-        for q in range(len(prices.weight)):
-            at = qi[row, q]
-            cost = price(prices.facts, prices.values, q, min(low[q, b], at), max(high[q, b], at))
-            total[b] += prices.weight[q] * cost
-
-
-join_prices = _join_loop if COMPILED else _join_numpy
-"""Compute the price of each of the first boxes once it holds a row."""
 
 
 @inner
@@ -85,32 +86,54 @@ def fit(prices: Prices, qi: Ints, boxes: Boxes, b: int) -> None:
             else:
                 high_next = max(high_next, at)
         boxes.low[q, b], boxes.low_next[q, b], boxes.high[q, b], boxes.high_next[q, b] = low, low_next, high, high_next
-        total += weight[q] * price(facts, values, q, low, high)
+        total += weight[q] * cell_price(facts, values, q, low, high)
+        if boxes.first[q] >= 0:
+            for code in range(facts[q, SIZE]):
+                cost = values[facts[q, START] + min(low, code) * facts[q, SIZE] + max(high, code)]
+                boxes.joined[boxes.first[q] + code, b] = weight[q] * cost
     boxes.price[b] = total
 
 
 @inner
-def without(prices: Prices, qi: Ints, boxes: Boxes, b: int, row: int, low: Ints, high: Ints) -> float:
-    """Compute the box of a block without one of its rows; return its price."""
+def ends_without(qi: Ints, boxes: Boxes, b: int, row: int, low: Ints, high: Ints) -> None:
+    """Compute the ends of the box of a block without one of its rows."""
+    for q in range(len(low)):
+        at = qi[row, q]
+        low[q] = boxes.low_next[q, b] if at == boxes.low[q, b] else boxes.low[q, b]
+        high[q] = boxes.high_next[q, b] if at == boxes.high[q, b] else boxes.high[q, b]
+
+
+@inner
+def with_row(prices: Prices, qi: Ints, low: Ints, high: Ints, row: int, most: float) -> float:
+    """Return the price of a box once it holds a row, or of some of its columns if they cost `most` already."""
     facts, values, weight, _ = prices
     total = 0.0
     for q in range(len(weight)):
         at = qi[row, q]
-        low[q] = boxes.low_next[q, b] if at == boxes.low[q, b] else boxes.low[q, b]
-        high[q] = boxes.high_next[q, b] if at == boxes.high[q, b] else boxes.high[q, b]
-        total += weight[q] * price(facts, values, q, low[q], high[q])
+        total += weight[q] * cell_price(facts, values, q, min(low[q], at), max(high[q], at))
+        if total >= most:
+            break
     return total
 
 
 @inner
-def with_row(prices: Prices, qi: Ints, low: Ints, high: Ints, row: int) -> float:
-    """Return the price of a box once it holds a row."""
+def box_of(prices: Prices, low: Ints, high: Ints) -> float:
+    """Return the price of a box."""
     facts, values, weight, _ = prices
     total = 0.0
     for q in range(len(weight)):
-        at = qi[row, q]
-        total += weight[q] * price(facts, values, q, min(low[q], at), max(high[q], at))
+        total += weight[q] * cell_price(facts, values, q, low[q], high[q])
     return total
+
+
+@inner
+def least_of(costs: Floats) -> int:
+    """Return the place of the least of the costs, the first of equal ones."""
+    best = 0
+    for b in range(1, len(costs)):
+        if costs[b] < costs[best]:
+            best = b
+    return best
 
 
 @inner
@@ -135,6 +158,11 @@ def lay_boxes(prices: Prices, qi: Ints, block: Ints, blocks: int, room: int) -> 
         if block[row] >= 0:
             size[block[row]] += 1
     most = room + (size.max() if blocks else 0)
+    first, codes = np.full(width, -1, dtype=np.int64), 0
+    for q in range(width):
+        if prices.facts[q, KIND] == TABLE and prices.facts[q, START] >= 0:
+            first[q] = codes
+            codes += prices.facts[q, SIZE]
     boxes = Boxes(
         np.empty((width, blocks), dtype=np.int64),
         np.empty((width, blocks), dtype=np.int64),
@@ -144,6 +172,8 @@ def lay_boxes(prices: Prices, qi: Ints, block: Ints, blocks: int, room: int) -> 
         np.zeros(blocks, dtype=np.int64),
         np.empty((blocks, most), dtype=np.int64),
         np.empty(n, dtype=np.int64),
+        first,
+        np.empty((codes, blocks)),
     )
     for row in range(n):
         b = block[row]
@@ -167,15 +197,15 @@ def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, per
     for row in range(n):
         left += block[row] < 0
     boxes = lay_boxes(prices, qi, block, blocks, left + 4 * wanted)
-    most = boxes.member.shape[1]
+    room = boxes.member.shape[1]
     joined, added = np.empty(blocks), np.empty(blocks)
     low, high = np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64)
     other_low, other_high = np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64)
-    spare, seen = np.empty(most + 1, dtype=np.int64), np.zeros(len(person) + 2, dtype=np.int64)
+    spare, seen = np.empty(room + 1, dtype=np.int64), np.zeros(len(person) + 2, dtype=np.int64)
     for row in range(n):
         if block[row] >= 0:
             continue
-        join_prices(prices, qi, row, boxes.low, boxes.high, blocks, joined)
+        join_prices(prices, qi, boxes, row, joined)
         best, to = HUGE, 0
         for b in range(blocks):
             cost = joined[b] * (boxes.size[b] + 1) - boxes.price[b] * boxes.size[b]
@@ -194,33 +224,37 @@ def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, per
             if boxes.price[own] <= 0.0 or changed[own] < turn:
                 continue
             size = boxes.size[own]
-            alone = without(prices, qi, boxes, own, row, low, high)
+            ends_without(qi, boxes, own, row, low, high)
+            alone = box_of(prices, low, high)
             gain, spared = (boxes.price[own] - alone) * size, size > wanted
             if gain <= WORTH * boxes.price[own] * size and not spared:
                 continue
-            join_prices(prices, qi, row, boxes.low, boxes.high, blocks, joined)
+            join_prices(prices, qi, boxes, row, joined)
             best, to, swap = -LITTLE, -1, -1
             base = alone * (size - 1) - boxes.price[own] * size
             for b in range(blocks):
                 added[b] = (joined[b] - boxes.price[b]) * boxes.size[b]
-                if spared and b != own and boxes.size[b] < most and added[b] + joined[b] + base < best:
+                if spared and b != own and boxes.size[b] < room and added[b] + joined[b] + base < best:
                     best, to = added[b] + joined[b] + base, b
             added[own] = HUGE
             if to >= 0 and not still_enough(boxes, own, row, -1, wanted, person, spare, seen):
                 best, to = -LITTLE, -1
             if to < 0 and gain > LITTLE:
                 for _try in range(TRIES):
-                    b = int(np.argmin(added))
-                    if added[b] - gain - boxes.price[b] * boxes.size[b] >= best:
+                    b = least_of(added)
+                    whole = boxes.price[b] * boxes.size[b]
+                    if added[b] - gain - whole >= best:
                         break
                     added[b] = HUGE
                     for i in range(boxes.size[b]):
                         other = boxes.member[b, i]
-                        change = (with_row(prices, qi, low, high, other) - boxes.price[own]) * size
-                        if change - boxes.price[b] * boxes.size[b] >= best:
+                        most = boxes.price[own] + (best + whole) / size
+                        change = (with_row(prices, qi, low, high, other, most) - boxes.price[own]) * size
+                        if change - whole >= best:
                             continue
-                        without(prices, qi, boxes, b, other, other_low, other_high)
-                        there = with_row(prices, qi, other_low, other_high, row)
+                        ends_without(qi, boxes, b, other, other_low, other_high)
+                        most = boxes.price[b] + (best - change) / boxes.size[b]
+                        there = with_row(prices, qi, other_low, other_high, row, most)
                         change += (there - boxes.price[b]) * boxes.size[b]
                         if change < best:
                             best, to, swap = change, b, other

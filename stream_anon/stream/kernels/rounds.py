@@ -12,8 +12,9 @@ from stream_anon.stream.kernels.boxes import union, widen_column
 from stream_anon.stream.kernels.lists import Lists, put, take
 from stream_anon.stream.kernels.near import alike, keep, key_of
 
-MOST_SEEN = 512
-"""Rows of a bucket that a newcomer looks at, the newest first: the work for one row is bounded."""
+FEWEST_SEEN, SEEN_PER_PERSON = 192, 4
+"""Rows of a bucket that a newcomer looks at, the newest first: so many, or so many for each person of a block. The work
+for one row is bounded; in a large window more would be a look into far memory each, for a loss 2 % lower."""
 
 
 class Likeness(NamedTuple):
@@ -155,7 +156,7 @@ def arrive(
     Around each newcomer a cluster is grown of filed rows within the limit; one of `wanted` people becomes a block, and
     its rows are no longer filed. Other newcomers are filed. `filed` is how many rows there are in the index.
     """
-    most = 2 * MOST_SEEN
+    most = max(FEWEST_SEEN, SEEN_PER_PERSON * wanted)
     found, costs, total = np.empty(2 * most, dtype=np.int64), np.empty(most), np.empty(most)
     members = np.empty(most + 1, dtype=np.int64)
     low, high = np.empty(qi.shape[1], dtype=np.int64), np.empty(qi.shape[1], dtype=np.int64)
@@ -169,7 +170,7 @@ def arrive(
         count = 0
         if likeness.limit >= 0.0:
             seen, other, left = 0, index.head[bucket], 0
-            while other >= 0 and seen < MOST_SEEN:
+            while other >= 0 and seen < most:
                 found[left] = other
                 left += keys[other] == key
                 seen += 1

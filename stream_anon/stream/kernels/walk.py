@@ -8,13 +8,15 @@ import numpy.typing as npt
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import COMPILED, Prices, compiled, inner, price
 
-Counts = npt.NDArray[np.int32]
-BUCKETS = 4096
-SCATTER = 0x9E3779B97F4A7C15 - (1 << 64)
+Keys = npt.NDArray[np.uint32]
+Counts = npt.NDArray[np.uint16]
+LEAST_BITS, MOST_BITS = 8, 13
+"""Rows are counted in so many buckets, as powers of two: four times as many as rows, so that few fall together by
+chance, and few enough for the first cache."""
 
 
 @inner
-def _sums_loop(keys: Ints, vector: Ints, count: int, total: Ints) -> None:
+def _sums_loop(keys: Keys, vector: Ints, count: int, total: Keys) -> None:
     first = keys[vector[0]]
     for i in range(count):
         total[i] = first[i]
@@ -24,36 +26,35 @@ def _sums_loop(keys: Ints, vector: Ints, count: int, total: Ints) -> None:
             total[i] += row[i]
 
 
-def _sums_numpy(keys: Ints, vector: Ints, count: int, total: Ints) -> None:
-    total[:count] = keys[vector, :count].sum(axis=0)
+def _sums_numpy(keys: Keys, vector: Ints, count: int, total: Keys) -> None:
+    keys[vector, :count].sum(axis=0, dtype=np.uint32, out=total[:count])
 
 
 @inner
-def _crowded_loop(total: Ints, gone: Ints, count: int, wanted: int, table: Counts, found: Ints) -> int:
-    mask = 255
-    while mask < count:
-        mask = 2 * mask + 1
-    mask = min(mask, len(table) - 1)
-    for bucket in range(mask + 1):
+def _crowded_loop(total: Keys, here: Counts, count: int, wanted: int, table: Counts, found: Ints) -> int:
+    bits = LEAST_BITS
+    while bits < MOST_BITS and 1 << bits < 4 * count:
+        bits += 1
+    shift, most = 32 - bits, 0
+    for bucket in range(1 << bits):
         table[bucket] = 0
-    crowded = False
     for i in range(count):
-        bucket = ((total[i] * SCATTER) >> 40) & mask
-        table[bucket] += gone[i] < 0
-        crowded |= table[bucket] == wanted
+        table[total[i] >> shift] += here[i]
+    for bucket in range(1 << bits):
+        most = max(most, table[bucket])
     rows = 0
-    if crowded:
+    if most >= wanted:
         for i in range(count):
-            if gone[i] < 0 and table[((total[i] * SCATTER) >> 40) & mask] >= wanted:
+            if here[i] and table[total[i] >> shift] >= wanted:
                 found[rows] = i
                 rows += 1
     return rows
 
 
-def _crowded_numpy(total: Ints, gone: Ints, count: int, wanted: int, table: Counts, found: Ints) -> int:
-    here = np.flatnonzero(gone[:count] < 0)
-    bucket = ((total[here] * np.int64(SCATTER)) >> 40) & (BUCKETS - 1)
-    rows = here[np.bincount(bucket, minlength=BUCKETS)[bucket] >= wanted]
+def _crowded_numpy(total: Keys, here: Counts, count: int, wanted: int, table: Counts, found: Ints) -> int:
+    left = np.flatnonzero(here[:count])
+    bucket = total[left] >> np.uint32(32 - MOST_BITS)
+    rows = left[np.bincount(bucket, minlength=1 << MOST_BITS)[bucket] >= wanted]
     found[: len(rows)] = rows
     return len(rows)
 
@@ -63,6 +64,17 @@ sums = _sums_loop if COMPILED else _sums_numpy
 
 crowded = _crowded_loop if COMPILED else _crowded_numpy
 """Find the rows whose key falls where at least `wanted` rows do; exact equality is for the caller to see."""
+
+
+@inner
+def link(total: Keys, found: Ints, near: int, head: Ints, following: Ints) -> None:
+    """Link the rows found that may share a key, in their order: `following` is the next place in `found`, or -1."""
+    for a in range(near):
+        head[total[found[a]] >> (32 - MOST_BITS)] = -1
+    for back in range(near):
+        a = near - 1 - back
+        bucket = total[found[a]] >> (32 - MOST_BITS)
+        following[a], head[bucket] = head[bucket], a
 
 
 @inner
@@ -94,7 +106,7 @@ def box_price(prices: Prices, qi: Ints, rows: Ints, count: int) -> float:
 
 @compiled
 def walk(
-    prices: Prices, qi: Ints, keys: Ints, vectors: Ints, costs: Floats, wanted: int, person: Ints, block: Ints
+    prices: Prices, qi: Ints, keys: Keys, vectors: Ints, costs: Floats, wanted: int, person: Ints, block: Ints
 ) -> int:
     """Take out, vector after vector, every class of remaining rows with `wanted` people; return how many there are.
 
@@ -102,9 +114,10 @@ def walk(
     `keys` are used up. `block` says for every row which class took it, -1 for none.
     """
     n, last = keys.shape[1], len(vectors)
-    rows, gone = np.arange(n), np.full(n, -1, dtype=np.int64)
-    total, found, same = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    table, seen = np.zeros(BUCKETS, dtype=np.int32), np.zeros(len(person) + 2, dtype=np.int64)
+    rows, here = np.arange(n), np.ones(n, dtype=np.uint16)
+    total, found, same = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    table, seen = np.zeros(1 << MOST_BITS, dtype=np.uint16), np.zeros(len(person) + 2, dtype=np.int64)
+    head, following = np.empty(1 << MOST_BITS, dtype=np.int64), np.empty(n, dtype=np.int64)
     later, after = np.full(last + 1, -1, dtype=np.int64), np.full(last, -1, dtype=np.int64)  # vectors to walk again
     count, left, blocks, v = n, n, 0, 0
     while v < last and left >= wanted:
@@ -115,17 +128,19 @@ def walk(
         else:
             v += 1
         sums(keys, vectors[vector], count, total)
-        near = crowded(total, gone, count, wanted, table, found)
+        near = crowded(total, here, count, wanted, table, found)
+        link(total, found, near, head, following)
         before, dearer = left, np.inf
         for a in range(near):
             if found[a] < 0:
                 continue
-            key, alike = total[found[a]], 0
-            for b in range(a, near):
+            key, alike, b = total[found[a]], 0, a
+            while b >= 0:
                 if found[b] >= 0 and total[found[b]] == key:
                     same[alike] = found[b]
                     found[b] = -1
                     alike += 1
+                b = following[b]
             if alike < wanted:
                 continue
             for i in range(alike):
@@ -146,15 +161,15 @@ def walk(
         if before == left:
             continue
         for i in range(count):
-            gone[i] = block[rows[i]]
+            here[i] = block[rows[i]] < 0
         if 8 * left < 7 * count:
             kept = 0
             for i in range(count):
-                if gone[i] < 0:
+                if here[i]:
                     rows[kept] = rows[i]
                     for level in range(keys.shape[0]):
                         keys[level, kept] = keys[level, i]
                     kept += 1
             count = kept
-            gone[:count] = -1
+            here[:count] = 1
     return blocks
