@@ -21,6 +21,8 @@ def test_all_are_listed() -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_it_runs(name: str) -> None:
+    if name == "bytewax_flow" and sys.version_info >= (3, 13):
+        pytest.skip("Bytewax has no builds for this Python")
     done = subprocess.run([sys.executable, str(FOLDER / f"{name}.py")], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout
