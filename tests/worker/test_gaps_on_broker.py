@@ -59,42 +59,27 @@ def test_a_compacted_input_with_real_gaps(world: World) -> None:
             writer.send(world.input, value=value, key=str(i).encode(), partition=0)
         writer.commit_transaction()
 
+    def kept() -> list[tuple[int, bytes]]:
+        return [(offset, value) for offset, value in world.records(world.input) if value != b"00099"]
+
     def compacted() -> bool:
-        """Only closed segments are compacted, and a segment is closed by a record that comes later."""
+        """Only closed segments are compacted, and a segment is closed by a record that comes later.
+
+        How many of those are left is not settled: the broker goes on compacting them when it likes.
+        """
         writer.begin_transaction()
         writer.send(world.input, value=b"00099", key=b"last", partition=0)
         writer.commit_transaction()
-        return len([value for _, value in world.records(world.input) if value != b"00099"]) == 6
+        return len(kept()) == 6
 
     world.until(compacted)
     writer.close()
-    left = world.records(world.input)
+    left = kept()
     offsets = [offset for offset, _ in left]
     assert min(offsets) > 0, "the first record is gone"
     assert max(offsets) - min(offsets) >= len(offsets), "and others after it"
-    worker = world.worker(core=fifo_core(k=len(left)))
-    world.published(len(left), worker)
+    worker = world.worker(core=fifo_core(k=6))
+    world.at_least(6, worker)
     world.until(lambda: worker.state.partitions[0].ledger.low > max(offsets) + 1, worker)
-    assert sorted(record["v"] for record in world.read()) == sorted(value.decode() for _, value in left)
-
-
-def test_a_member_lost_to_compaction_withdraws_the_group(world: World) -> None:
-    world.create(source=COMPACTED)
-
-    def write(key: bytes, value: bytes) -> None:
-        world.producer.send(world.input, value=value, key=key, partition=0)
-        world.producer.flush()
-
-    for i, value in enumerate(rows(3)):
-        write(str(i).encode(), value)
-    world.announce_and_leave()
-    write(b"1", b"newer")
-
-    def compacted() -> bool:
-        write(b"2", b"00002")
-        return b"00001" not in [value for _, value in world.records(world.input)]
-
-    world.until(compacted)
-    worker = world.worker()
-    world.until(lambda: ("withdrawn", "member_missing", 1, 3) in notes(worker).seen, worker)
-    assert world.read(level="read_uncommitted") == []
+    published = [record["v"] for record in world.read() if record["v"] != "00099"]
+    assert sorted(published) == sorted(value.decode() for _, value in left)
