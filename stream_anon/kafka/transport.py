@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
+from zlib import crc32
 
 from stream_anon.errors import StreamAnonError
 
@@ -122,11 +123,24 @@ class TopicFacts:
 
 
 class Outgoing(NamedTuple):
-    """Records to be sent under one key, in their order. Their timestamp is the time of sending."""
+    """Records to be sent under one key, in their order. Their timestamp is the time of sending.
+
+    A `mark` is the header `MARK` of the first of them; `Transport.marks` finds it again.
+    """
 
     topic: str
     key: bytes
     values: Sequence[bytes]
+    mark: bytes = b""
+
+
+MARK = "stream-anon"
+"""The name of the header that carries a mark."""
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """Return the partition of so many that a record with this key goes to."""
+    return crc32(key) % partitions
 
 
 class Pending(Protocol):
@@ -146,6 +160,10 @@ class Transport(Protocol):
     Reading is `read_committed`. Nothing is committed but through a transaction. All methods are called by one thread.
     """
 
+    @property
+    def group(self) -> str:
+        """The name of the consumer group."""
+
     def poll(self, timeout: float, limit: int) -> Polled:
         """Wait up to `timeout` seconds for at most `limit` records."""
 
@@ -163,6 +181,19 @@ class Transport(Protocol):
 
         A partition with an open transaction over its offset is left out: its answer is not known yet. An answer to an
         earlier question must never be given: whoever takes an old ledger for the present one publishes rows again.
+        """
+
+    def glance(self, partitions: Collection[int]) -> dict[int, Committed]:
+        """Return what is committed for `partitions`, also where an open transaction is about to replace it.
+
+        Whoever goes on from that would repeat what such a transaction does: it serves to compare, never to restore.
+        """
+
+    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
+        """Yield the marks of all records that partitions of a topic hold from the offsets of `since` on.
+
+        A partition that `since` leaves out is read from its beginning. Only marks of committed records if
+        `committed`: then raise `AbortableError` while an open transaction hides some. Else all that any reader can see.
         """
 
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from stream_anon.kafka.transport import (
     AbortableError,
@@ -74,6 +74,11 @@ class MemoryTransport:
         self._epoch: int | None = None
         self._topic = broker.input
 
+    @property
+    def group(self) -> str:
+        """The name of the broker's only group."""
+        return self.broker.group
+
     def poll(self, timeout: float, limit: int) -> Polled:
         """Take up the present generation, then read."""
         self._before("poll")
@@ -137,6 +142,21 @@ class MemoryTransport:
         self._before("ledgers")
         return {p: self.broker.committed.get(p) for p in partitions if not self.broker.unstable(p)}
 
+    def glance(self, partitions: Collection[int]) -> dict[int, Committed]:
+        """Return what is committed, settled or not."""
+        self._before("glance")
+        return {p: self.broker.committed[p] for p in partitions if p in self.broker.committed}
+
+    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
+        """Yield the marks of records from some offsets on."""
+        self._before("marks")
+        for partition, log in enumerate(self.broker.logs(topic)):
+            if committed and log.stable_end() < len(log.entries):
+                raise AbortableError("an open transaction hides records")
+            for entry in log.entries[max(log.start, since.get(partition, 0)) :]:
+                if entry.mark and entry.visible(committed):
+                    yield entry.mark
+
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
         """Commit outside the group."""
         self._before("replace_ledgers")
@@ -184,10 +204,10 @@ class MemoryTransport:
 
     def send(self, records: Sequence[Outgoing]) -> None:
         """Append one record after the other, so that a worker can end between any two."""
-        for topic, key, values in records:
-            for value in values:
+        for topic, key, values, mark in records:
+            for number, value in enumerate(values):
                 self._before("send")
-                one = Outgoing(topic, key, [value])
+                one = Outgoing(topic, key, [value], b"" if number else mark)
                 self.broker.append(self.broker.transaction(self._id, self._current()), one, 0.0)
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:

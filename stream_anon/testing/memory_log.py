@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from zlib import crc32
 
 from stream_anon.kafka.transport import (
     AbortableError,
@@ -15,6 +14,7 @@ from stream_anon.kafka.transport import (
     Outgoing,
     TopicFacts,
     TransportError,
+    partition_of,
 )
 
 
@@ -37,6 +37,7 @@ class Entry:
     transaction: Transaction | None = None
     marker: bool = False
     gone: bool = False
+    mark: bytes = b""
 
     def visible(self, committed_only: bool) -> bool:
         """Whether a reader gets this entry; one that wants committed records must not read beyond an open one."""
@@ -68,7 +69,7 @@ class MemoryBroker:
     """
 
     def __init__(self, topic: str, *, partitions: int = 1, automatic: bool = True) -> None:
-        self.input = topic
+        self.input, self.group = topic, "group"
         self.automatic = automatic
         self.topics: dict[str, list[Log]] = {}
         self.facts: dict[str, TopicFacts] = {}
@@ -158,14 +159,16 @@ class MemoryBroker:
 
     def append(self, transaction: Transaction, records: Outgoing, now: float) -> None:
         """Append records of a transaction; whoever reads uncommitted records sees them at once."""
-        topic, key, values = records
+        topic, key, values, mark = records
         logs = self.topics.get(topic)
         if logs is None:
             raise AbortableError("no such topic")
         if max(map(len, values)) > self.facts[topic].max_message_bytes:
             raise AbortableError("record too large")
-        index = crc32(key) % len(logs)
-        logs[index].entries.extend(Entry(key, value, now, transaction) for value in values)
+        index = partition_of(key, len(logs))
+        new = [Entry(key, value, now, transaction) for value in values]
+        new[0].mark = mark
+        logs[index].entries.extend(new)
         transaction.touched.add((topic, index))
 
     def hold_offsets(self, transaction: Transaction, offsets: Mapping[int, Committed], membership: Membership) -> None:

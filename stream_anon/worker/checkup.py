@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.doctor import LONGEST_TRANSACTION, STAYS_OPEN, Finding
+from stream_anon.kafka.transport import AbortableError
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.worker.factory import claim_of, fingerprint_of, output_claim, transport_of
 from stream_anon.worker.ledger.codec import Codec
-from stream_anon.worker.restore import REMEDIES, OtherPolicyError, QuarantineError, Restorer
+from stream_anon.worker.ledger.mark import MarkSeal
+from stream_anon.worker.restore import REMEDIES, Beginning, OtherPolicyError, QuarantineError, Restorer
+from stream_anon.worker.witness import Witness
 
 
 def claim_finding(kafka: KafkaSettings, schema: Schema) -> Finding:
@@ -35,13 +39,14 @@ def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
     transport = transport_of(kafka, "doctor")
     try:
         facts, bounds = transport.facts(kafka.input), transport.bounds(kafka.input)
-        used = any(end > 0 for _, end in transport.bounds(kafka.output).values())
+        witness = Witness(transport, kafka.output, MarkSeal.of(schema.keys.ledger))
+        used = witness.look_anew()
         every = set(range(facts.partitions))
         ledgers, until = transport.ledgers(every), time.monotonic() + LONGEST_TRANSACTION
         while len(ledgers) < len(every) and time.monotonic() < until:
             ledgers |= transport.ledgers(every - set(ledgers))
         fingerprint = fingerprint_of(schema)
-        restorer = Restorer(Codec.of(schema.keys.ledger), fingerprint, facts, bounds, used, None)
+        restorer = Restorer(Codec.of(schema.keys.ledger), fingerprint, facts, kafka.group, bounds, used, None)
         try:
             restorer.refuse_others(ledgers)
         except OtherPolicyError as error:
@@ -51,11 +56,17 @@ def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
             Finding(f"ledger of partition {number}", False, "an open transaction holds it", STAYS_OPEN)
             for number in sorted(every - set(ledgers))
         ]
+        beginnings: dict[int, Beginning] = {}
+        codes: dict[int, str] = {}
         for number, committed in ledgers.items():
             try:
-                restorer.restore(number, committed, ledgers)
+                beginnings[number] = restorer.restore(number, committed, ledgers)
             except QuarantineError as error:
-                bad.append(Finding(f"ledger of partition {number}", False, error.code, REMEDIES[error.code]))
+                codes[number] = error.code
+        with suppress(AbortableError):  # workers are publishing: they looked themselves when they began
+            codes |= dict.fromkeys(witness.rolled_back(beginnings, restorer)[0], "rolled-back")
+        for number, code in sorted(codes.items()):
+            bad.append(Finding(f"ledger of partition {number}", False, code, REMEDIES[code]))
         return bad or [Finding("ledgers", True, f"{len(ledgers)} of {facts.partitions} partition(s) can be restored")]
     finally:
         transport.close()

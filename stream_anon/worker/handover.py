@@ -37,7 +37,7 @@ def hand_over(transport: Transport, topic: str, core: Core, old: str, old_key: b
     texts: dict[int, Committed] = {}
     found = _settled(transport, facts.partitions)
     for number, committed in found.items():
-        place = Place(facts.cluster_id, facts.topic_id, number)
+        place = Place(facts.cluster_id, facts.topic_id, number, transport.group)
         ledger = _read(committed, place, theirs)
         if ledger is None or not ledger.fingerprint.hex().startswith(old):
             again = _read(committed, place, mine)
@@ -46,7 +46,7 @@ def hand_over(transport: Transport, topic: str, core: Core, old: str, old_key: b
             raise HandoverError(_not_theirs(number, ledger, old))
         if ledger.announced:
             raise HandoverError(f"partition {number}: groups are announced and not published yet: {_DRAIN}")
-        author = Author(core.fingerprint, secrets.randbits(32), ledger.known)
+        author = Author(core.fingerprint, secrets.randbits(32), ledger.known, ledger.seen)
         texts[number] = mine.encode(ledger.following(ledger.position, ledger.waiting, (), 0, author))
         if not INLINE.fits(texts[number]):
             raise HandoverError(f"partition {number}: its ledger is full: {_DRAIN}")

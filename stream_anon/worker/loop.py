@@ -18,6 +18,7 @@ from stream_anon.kafka.transport import AbortableError, OutcomeUnknownError, Pen
 from stream_anon.observe.observer import Observer
 from stream_anon.worker.core import Core
 from stream_anon.worker.ledger.budget import INLINE
+from stream_anon.worker.ledger.mark import MarkSeal
 from stream_anon.worker.ownership import Ownership
 from stream_anon.worker.planner import Plan, Planner
 from stream_anon.worker.reporter import Reporter
@@ -67,7 +68,7 @@ class Worker:
         self._schedule = CommitSchedule(settings.delay)
         self._poll_limit = PollLimit(settings.poll_records, settings.delay)
         writer = secrets.randbits(32) if writer is None else writer
-        self._planner = Planner(self.ownership.codec, core.fingerprint, writer, self._budget)
+        self._planner = Planner(self.ownership.codec, MarkSeal.of(core.key), core.fingerprint, writer, self._budget)
         self._reporter = Reporter(self._observer, transport, settings, clock)
         self._in_flight: InFlight | None = None
         self._stop = False
@@ -210,7 +211,8 @@ class Worker:
             return
         began = self._clock()
         self._reporter.start()
-        plan = self._planner.plan(self.state.partitions, self.state.formed, self.ownership.known)
+        known, seen = self.ownership.known, self.ownership.witness.seen
+        plan = self._planner.plan(self.state.partitions, self.state.formed, known, seen)
         took = self._reporter.lap("announce")
         if not plan.drafts:
             self._schedule.skip(began)

@@ -12,11 +12,13 @@ from stream_anon.worker.core import Core
 from stream_anon.worker.group_life import Announced
 from stream_anon.worker.ledger.codec import Codec
 from stream_anon.worker.ledger.ledger import Place
+from stream_anon.worker.ledger.mark import MarkSeal, mark_room
 from stream_anon.worker.renderer import WithdrawnError, members_of
 from stream_anon.worker.restore import REMEDIES, Beginning, QuarantineError, Reader, Restorer
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.partition import Partition
 from stream_anon.worker.state.state import WorkerState
+from stream_anon.worker.witness import Witness
 
 _log = logging.getLogger("stream_anon.worker")
 _LEARN_EVERY = 5.0  # seconds between questions whether every partition has a ledger by now
@@ -51,6 +53,7 @@ class Ownership:
         self._transport, self._state, self._core = transport, state, core
         self._settings, self._observer = settings, observer
         self.codec = Codec.of(core.key)
+        self.witness = Witness(transport, settings.output, MarkSeal.of(core.key))
 
     def distrust(self) -> None:
         """Take the captured membership for over: the next stable capture decides anew."""
@@ -77,17 +80,19 @@ class Ownership:
         settings, state = self._settings, self._state
         if settings.dead_letter is not None:
             state.limit_letters(self._transport.facts(settings.dead_letter).max_message_bytes - _AROUND)
-        most = self._transport.facts(settings.output).max_message_bytes - _AROUND
+        around = _AROUND + mark_room(self._transport.facts(settings.input).partitions)
+        most = self._transport.facts(settings.output).max_message_bytes - around
         announced = state.limit(most, now)
         if announced > most:
             raise StreamAnonError(
-                f"the output topic takes records of {most + _AROUND:,} bytes at most, and groups with larger ones are "
-                f"announced: set max.message.bytes of {settings.output} to {announced + _AROUND} or more"
+                f"the output topic takes records of {most + around:,} bytes at most, and groups with larger ones are "
+                f"announced: set max.message.bytes of {settings.output} to {announced + around} or more"
             )
 
     def check_policy(self) -> None:
         """Refuse to join a group that works by another policy; ledgers unknown now are judged when restored."""
-        reader = Reader(self.codec, self._core.fingerprint, self._transport.facts(self._settings.input))
+        facts, group = self._transport.facts(self._settings.input), self._transport.group
+        reader = Reader(self.codec, self._core.fingerprint, facts, group)
         every = range(reader.facts.partitions)
         texts: dict[int, Committed | None] = {}
         for _ in range(_TRIES):
@@ -137,6 +142,7 @@ class Ownership:
         if self._unrestored:
             self._restore(now)
         self._report_stuck(now)
+        self.witness.look(now)
         self._learn(now)
         self._observer.assigned(len(self._state.partitions), dict(self.quarantined))
         return stayed
@@ -186,6 +192,12 @@ class Ownership:
                         _log.error("the broker returned an old ledger; asking again", extra={"partition": number})
                     continue
                 found[number] = begin
+            put_back, moving = self.witness.rolled_back(found, restorer)
+            for number in put_back | moving:
+                del found[number]
+            for number in sorted(put_back):
+                self._quarantine(number, "rolled-back")
+            self._unrestored |= moving
             announced = self._replay(found, now)
         except AbortableError:  # the broker is not there for the moment: ask again after the next poll
             self._unrestored |= set(texts) - set(self.quarantined)
@@ -208,10 +220,11 @@ class Ownership:
     def _look_around(self, texts: dict[int, Committed | None]) -> tuple[Restorer, dict[int, Committed | None]]:
         facts: TopicFacts = self._transport.facts(self._settings.input)
         bounds = self._transport.bounds(self._settings.input)
-        used = any(end > 0 for _, end in self._transport.bounds(self._settings.output).values())
+        used = self.witness.look_anew()
         siblings = self._transport.ledgers(range(facts.partitions)) if None in texts.values() else {}
         start = self._settings.start
-        return Restorer(self.codec, self._core.fingerprint, facts, bounds, used, start), siblings
+        group = self._transport.group
+        return Restorer(self.codec, self._core.fingerprint, facts, group, bounds, used, start), siblings
 
     def _replay(self, found: dict[int, Beginning], now: float) -> dict[int, list[Announced]]:
         """Restore announced groups identically; withdraw those that cannot be identical."""

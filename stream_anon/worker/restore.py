@@ -21,10 +21,13 @@ REMEDIES = {
     "unreadable": "give back the secret the group was started with, or move the group with stream-anon handover, "
     "or use a new group name",
     "malformed": "use a new group name, and report this",
-    "misplaced": "the topic was made anew or moved: use a new group name",
+    "misplaced": "the topic was made anew or moved, or the ledger is another group's: use a new group name",
     "moved": "a tool changed the offset and not its ledger: delete the group's offset of this partition and say with "
     "--from where to begin",
     "beyond": "the log ends before the committed offset, so the broker lost records: use a new group name",
+    "rolled-back": "an older ledger of this partition was put back, and rows that it lets wait were published since: "
+    "restore the group's latest offsets; or delete the group's offset of this partition and start with --from latest; "
+    "or use a new group name and a new output topic",
     "unproved": "nothing is committed for this partition but the output was used already: if it is safe to read it "
     "again, say so with --from earliest, or skip what is there with --from latest",
 }
@@ -61,10 +64,11 @@ class Reader:
     codec: Codec
     fingerprint: bytes
     facts: TopicFacts
+    group: str
 
     def place(self, partition: int) -> Place:
         """Return where a ledger of this partition belongs."""
-        return Place(self.facts.cluster_id, self.facts.topic_id, partition)
+        return Place(self.facts.cluster_id, self.facts.topic_id, partition, self.group)
 
     def read(self, partition: int, committed: Committed) -> Ledger:
         """Decode a ledger; raise `LedgerError`, or `OtherPolicyError` if another policy wrote it."""
@@ -117,7 +121,7 @@ class Restorer(Reader):
         """
         if committed is None:
             at = self._first(partition, siblings)
-            return Beginning(Ledger(self.place(partition), self.fingerprint, at), None, at)
+            return Beginning(self._new(partition, at, siblings), None, at)
         try:
             ledger = self.read(partition, committed)
         except LedgerError as error:
@@ -126,6 +130,11 @@ class Restorer(Reader):
         if ledger.position > end:  # below the position everything else counts as finished, new records too
             raise QuarantineError("beyond")
         return Beginning(ledger, committed, max(ledger.low, first))
+
+    def _new(self, partition: int, at: int, siblings: Mapping[int, Committed | None]) -> Ledger:
+        """Return the first ledger of a partition; one that was lost may be known to siblings, which it must follow."""
+        told = [ledger.parties.get(partition, 0) for ledger in self.read_all(siblings)[0]]
+        return Ledger(self.place(partition), self.fingerprint, at, sequence=max(told, default=0))
 
     def _first(self, partition: int, siblings: Mapping[int, Committed | None]) -> int:
         """Return the first offset of a partition nobody committed for.

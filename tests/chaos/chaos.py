@@ -25,6 +25,7 @@ from stream_anon.cli.prepare import prepare
 from stream_anon.kafka.clients import client_of
 from stream_anon.kafka.clients.kafka_python.topics import await_topics
 from stream_anon.kafka.local_broker.broker import LocalBroker
+from stream_anon.kafka.transport import MARK as SEALED
 from stream_anon.worker.ledger.codec import Codec
 from stream_anon.worker.ledger.ledger import Place
 
@@ -270,7 +271,7 @@ class Chaos:
             if committed is None:
                 left |= {(number, offset) for offset in range(*bounds[number])}
                 continue
-            ledger = codec.decode(committed, Place(facts.cluster_id, facts.topic_id, number))
+            ledger = codec.decode(committed, Place(facts.cluster_id, facts.topic_id, number, self.group))
             left |= {(number, offset) for offset in ledger.waiting.tolist()}
             left |= {(number, offset) for offset in range(ledger.position, bounds[number][1])}
             assert not ledger.announced, "an orderly stop left a group announced"
@@ -309,7 +310,7 @@ def judge(chaos: Chaos, places: dict[int, tuple[int, int]]) -> dict[str, object]
     leaked = sum(
         1
         for key, headers, record, raw in uncommitted
-        if set(record) - ALLOWED or MARK.encode() in raw or headers or key != record["_anon"]["group"].encode()  # type: ignore[index]
+        if set(record) - ALLOWED or MARK.encode() in raw or told(headers) or key != record["_anon"]["group"].encode()  # type: ignore[index]
     )
     left = chaos.waiting()
     lost = sorted(place for number, place in places.items() if number not in times and place not in left)
@@ -326,6 +327,11 @@ def judge(chaos: Chaos, places: dict[int, tuple[int, int]]) -> dict[str, object]
         "published": len(times),
         "uncommitted_records": len(uncommitted),
     }
+
+
+def told(headers: list[tuple[str, bytes]]) -> bool:
+    """Whether headers hold anything but a sealed mark."""
+    return any(name != SEALED or MARK.encode() in value for name, value in headers)
 
 
 def stretches(places: list[tuple[int, int]]) -> list[tuple[int, int, int]]:

@@ -85,7 +85,7 @@ def test_the_access_lists_are_all_a_worker_needs(local_broker: LocalBroker, name
         feed.send([*islice(admissions(1), 200), b"no JSON"])
         feed.flush()
     address = {"bootstrap_servers": local_broker.bootstrap}
-    reader = KafkaTopics(address, address, "")
+    reader = KafkaTopics(address, address, names[kafka["group"]], "")
     command = [sys.executable, "-m", "stream_anon", "run", "-p", str(policy), "--status-port", "0"]
     worker = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
     try:

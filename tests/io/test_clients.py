@@ -30,8 +30,13 @@ def test_the_faster_client_is_taken_unless_the_policy_names_one() -> None:
     assert client_of("auto").transport is ConfluentTransport
     assert client_of("confluent-kafka").transport is ConfluentTransport
     assert client_of("kafka-python").transport is KafkaTransport
-    assert issubclass(ConfluentTransport, Transport)
-    assert issubclass(KafkaTransport, Transport)
+
+
+@pytest.mark.parametrize("client", [ConfluentTransport, KafkaTransport])
+def test_a_client_has_every_method_of_the_contract(client: type) -> None:
+    methods = {name for name, member in vars(Transport).items() if callable(member) and not name.startswith("_")}
+    assert len(methods) > 15
+    assert methods <= set(dir(client))
 
 
 def test_what_is_installed_decides(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ def test_a_client_built_otherwise_gets_every_record_by_send() -> None:
     calls: list[tuple[str, bytes, int]] = []
     producer = SimpleNamespace(
         partitions_for=lambda topic: {0, 1},
-        send=lambda topic, value, key, partition: calls.append((topic, value, partition)),
+        send=lambda topic, value, key, headers, partition: calls.append((topic, value, partition)),
     )
     assert not has_batches(producer)
     sent = records("t", 50)
@@ -137,3 +137,18 @@ def test_a_limit_that_was_lowered_meanwhile_stops_the_transaction(topic: Topic) 
     topic.transport.send(sent)
     topic.transport.commit()
     assert sum(map(len, topic.read().values())) == 4_000
+
+
+@pytest.mark.parametrize("client", ["confluent-kafka"])
+def test_records_after_a_refused_one_are_left_to_the_commit(topic: Topic) -> None:
+    """The client refuses records as soon as it knows that the transaction failed; only the commit knows the reason."""
+    topic.create()
+    topic.limit(2_000)
+    sent = [Outgoing(topic.name, b"k", [b"x" * 5_000])]
+    topic.transport.send(sent)
+    topic.transport._open.flush(30)  # type: ignore[attr-defined]
+    topic.transport.send(sent)
+    with pytest.raises(AbortableError, match="MSG_SIZE_TOO_LARGE"):
+        topic.transport.commit()
+    topic.transport.renew()
+    assert not any(topic.read().values())

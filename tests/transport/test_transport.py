@@ -226,6 +226,43 @@ def test_an_aborted_record_is_seen_by_uncommitted_readers_only(world: Memory | R
     assert set(world.read(committed=False)) >= {b"kept"}
 
 
+def marks(transport: Transport, world: Memory | Real, since: int, *, committed: bool) -> list[bytes]:
+    return list(transport.marks(world.output, {0: since}, committed))
+
+
+def test_marks_are_found_from_an_offset_on_by_both_kinds_of_reader(world: Memory | Real) -> None:
+    t = world.transport("w")
+    polled = start(t, {0, 1})
+    assert marks(t, world, 0, committed=True) == marks(t, world, 0, committed=False) == []
+    transact(t, polled, [Outgoing(world.output, b"k", [b"v", b"w"], b"one")], {0: Committed(1, "a\0")})
+    t.begin()
+    t.send([Outgoing(world.output, b"k", [b"x"]), Outgoing(world.output, b"k", [b"y", b"z"], b"aborted")])
+    poll_until(t, lambda _: marks(t, world, 0, committed=False) == [b"one", b"aborted"])
+    with pytest.raises(AbortableError):
+        marks(t, world, 0, committed=True)
+    t.renew()
+    polled = poll_until(t, lambda p: p.membership is not None)
+    transact(t, polled, [Outgoing(world.output, b"k", [b"u"], b"two")], {0: Committed(2, "b\0")})
+    assert marks(t, world, 0, committed=False) == [b"one", b"aborted", b"two"]
+    assert marks(t, world, 0, committed=True) == [b"one", b"two"]
+    assert marks(t, world, 1, committed=True) == [b"two"]
+    assert world.read(committed=True) == [b"v", b"w", b"u"]
+
+
+def test_a_glance_shows_what_an_open_transaction_will_replace(world: Memory | Real) -> None:
+    t = world.transport("w")
+    polled = start(t, {0, 1})
+    assert t.glance([0, 1]) == {}
+    transact(t, polled, [], {0: Committed(1, "old\0")})
+    t.begin()
+    assert polled.membership is not None
+    t.send_offsets({0: Committed(2, "new\0")}, polled.membership)
+    assert t.ledgers([0]) == {}
+    assert t.glance([0, 1]) == {0: Committed(1, "old\0")}
+    t.commit()
+    poll_until(t, lambda _: t.glance([0]) == {0: Committed(2, "new\0")})
+
+
 def test_offsets_of_an_open_transaction_are_not_known(world: Memory | Real) -> None:
     first = world.transport("w", "one")
     polled = start(first, {0, 1})

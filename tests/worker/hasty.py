@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from stream_anon.worker.group_life import Announced, Formed, announce
 from stream_anon.worker.ledger.codec import combined
-from stream_anon.worker.ledger.ledger import Author, Ledger, Place
+from stream_anon.worker.ledger.ledger import UNSEEN, Author, Ledger, Place, Seen
 from stream_anon.worker.loop import Worker
 from stream_anon.worker.planner import Plan, Planner
 from stream_anon.worker.state.partition import Partition
@@ -23,8 +23,10 @@ def forged(groups: Sequence[Formed]) -> list[Announced]:
 
 @dataclass(frozen=True)
 class HastyPlanner(Planner):
-    def plan(self, partitions: Mapping[int, Partition], formed: Sequence[Formed], known: int) -> Plan:
-        plan, author = super().plan(partitions, formed, known), Author(self.fingerprint, self.writer, known)
+    def plan(
+        self, partitions: Mapping[int, Partition], formed: Sequence[Formed], known: int, seen: Seen = UNSEEN
+    ) -> Plan:
+        plan, author = super().plan(partitions, formed, known, seen), Author(self.fingerprint, self.writer, known)
         drafts, groups = {}, forged(plan.announcing)
         for number, draft in plan.drafts.items():
             silent = partitions[number].draft(draft.finished, (), author, self.codec) if draft.announcing else draft

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from stream_anon.kafka.transport import Committed
 from stream_anon.worker.ledger.budget import INLINE
 from stream_anon.worker.ledger.codec import Codec, LedgerError, b85encode, digest_of
-from stream_anon.worker.ledger.ledger import Ledger, Place, contains, without
-from stream_anon.worker.ledger.packing import Reader, Writer, unpack_members
+from stream_anon.worker.ledger.ledger import Ledger, Place, Seen, contains, without
+from stream_anon.worker.ledger.mark import Mark, MarkSeal, mark_room
+from stream_anon.worker.ledger.packing import Reader, Writer, partitions_of, unpack_members
 
 PLACE = Place("cluster", "topic", 3)
 CODEC = Codec.of(b"a secret")
@@ -29,16 +30,19 @@ def ledgers(draw: st.DrawFn) -> Ledger:
     above = draw(st.sets(st.integers(0, 3000), max_size=400))
     waiting = np.array(sorted(low + a for a in above), dtype=np.int64)
     top = int(waiting[-1]) + 1 if above else low
+    announced = tuple(draw(groups))
     return Ledger(
         PLACE,
         draw(st.binary(min_size=8, max_size=8)),
         top + draw(st.integers(0, 500)),
         waiting,
-        tuple(draw(groups)),
+        announced,
         draw(st.integers(0, 2**64 - 1)),
         draw(st.integers(0, 100)),
         draw(st.integers(0, 2**32 - 1)),
         draw(st.integers(0, 2**40)),
+        {party: draw(st.integers(0, 2**40)) for party in partitions_of(announced)},
+        Seen(draw(st.binary(min_size=4, max_size=4)), tuple(draw(st.lists(st.integers(0, 2**50), max_size=9)))),
     )
 
 
@@ -69,16 +73,17 @@ def test_any_other_text_is_refused(text: str) -> None:
         CODEC.decode(Committed(0, text), PLACE)
 
 
-LEDGER = Ledger(PLACE, b"12345678", 10, np.array([4, 7]), (np.array([(3, 1), (4, 9)]),), 5, 4, 77, 9)
+LEDGER = Ledger(PLACE, b"12345678", 10, np.array([4, 7]), (np.array([(3, 1), (4, 9)]),), 5, 4, 77, 9, {3: 9, 4: 2})
 CASES = [
     ("empty", "", 4, PLACE, CODEC, "a tool committed an offset"),
     ("empty", "\0rest", 4, PLACE, CODEC, "text after the end does not count"),
-    ("version", "3abc", 4, PLACE, CODEC, "a later version"),
+    ("version", "4abc", 4, PLACE, CODEC, "a later version"),
     ("version", "1abc", 4, PLACE, CODEC, "an earlier version"),
     ("unreadable", None, 4, PLACE, Codec.of(b"another secret"), "the secret was changed"),
     ("misplaced", None, 4, Place("cluster", "topic anew", 3), CODEC, "the topic was made anew"),
     ("misplaced", None, 4, Place("other", "topic", 3), CODEC, "the topic was mirrored to another cluster"),
     ("misplaced", None, 4, Place("cluster", "topic", 2), CODEC, "copied to another partition"),
+    ("misplaced", None, 4, Place("cluster", "topic", 3, "another"), CODEC, "copied from another group"),
     ("moved", None, 5, PLACE, CODEC, "a tool reset the offset and kept the text"),
 ]
 
@@ -110,7 +115,7 @@ def test_what_fits() -> None:
     assert not INLINE.fits(CODEC.encode(wide))
     members = rng.permutation(1_900).reshape(190, 10)
     announced = tuple(np.array([(3, offset) for offset in sorted(m)]) for m in members)
-    text = CODEC.encode(Ledger(PLACE, b"12345678", 1_900, announced=announced))
+    text = CODEC.encode(Ledger(PLACE, b"12345678", 1_900, announced=announced, parties={3: 70_000}))
     assert INLINE.fits(text), "1,900 announced rows in groups of 10"
     assert len(text.metadata) <= INLINE.limit + 1
 
@@ -145,3 +150,19 @@ def test_sizes_beyond_the_text_are_refused_before_room_is_made() -> None:
         out.number(number)
     with pytest.raises(ValueError, match="more members"):
         unpack_members(Reader(out.bytes()))
+
+
+sequences = st.dictionaries(st.integers(0, 999), st.integers(0, 2**35), max_size=12)
+
+
+@given(sequences, sequences)
+def test_a_mark_is_opened_by_its_own_group_alone(announced: dict[int, int], written: dict[int, int]) -> None:
+    mark, seal = Mark(announced, written), MarkSeal.of(b"a secret")
+    data = seal.seal(mark, PLACE)
+    assert seal.open(data, replace(PLACE, partition=0)) == mark
+    assert len(data) <= mark_room(max([0, *announced, *written]) + 1)
+    for other in (replace(PLACE, group="another"), replace(PLACE, topic_id="anew"), replace(PLACE, cluster_id="far")):
+        assert seal.open(data, other) is None
+    assert MarkSeal.of(b"another secret").open(data, PLACE) is None
+    assert seal.open(data[:-1], PLACE) is None
+    assert seal.open(b"", PLACE) is None

@@ -181,7 +181,7 @@ def test_the_ledger_on_the_broker_is_sealed_and_ended(world: World) -> None:
     other = Codec.of(b"another secret")
     facts = world.worker()._transport.facts(world.input)
     with pytest.raises(LedgerError) as refused:
-        other.decode(Committed(world.committed().offset, text), Place(facts.cluster_id, facts.topic_id, 0))
+        other.decode(Committed(world.committed().offset, text), Place(facts.cluster_id, facts.topic_id, 0, world.name))
     assert refused.value.code == "unreadable"
 
 

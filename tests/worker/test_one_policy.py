@@ -206,7 +206,7 @@ def fingerprints(world: memory_world.World) -> set[bytes]:
     codec = Codec.of(ONE.key)
     facts = world.broker.facts["in"]
     return {
-        codec.decode(text, Place(facts.cluster_id, facts.topic_id, number)).fingerprint
+        codec.decode(text, Place(facts.cluster_id, facts.topic_id, number, world.broker.group)).fingerprint
         for number, text in world.broker.committed.items()
     }
 

@@ -17,10 +17,18 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Committed
-from stream_anon.worker.ledger.ledger import Ledger, Members, Place
-from stream_anon.worker.ledger.packing import Reader, Writer, pack_members, unpack_members
+from stream_anon.worker.ledger.ledger import Ledger, Members, Place, Seen
+from stream_anon.worker.ledger.packing import (
+    Reader,
+    Writer,
+    pack_ends,
+    pack_members,
+    partitions_of,
+    unpack_ends,
+    unpack_members,
+)
 
-_VERSION = "2"  # 1 was sealed under keys derived without scrypt
+_VERSION = "3"  # 1 was sealed under keys derived without scrypt; 2 knew neither its group nor the output
 _POWERS = 85 ** np.arange(4, -1, -1)
 _ALPHABET = np.frombuffer(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~", dtype=np.uint8
@@ -81,7 +89,7 @@ class Codec:
         except (ValueError, IndexError, zlib.error, OverflowError):
             raise LedgerError("malformed", "the ledger was decrypted, but its content is malformed") from None
         if whose != _whose(place):
-            raise LedgerError("misplaced", "the ledger belongs to another cluster, topic or partition, or an older one")
+            raise LedgerError("misplaced", "the ledger belongs to another cluster, group, topic or partition")
         if ledger.low != committed.offset:
             raise LedgerError("moved", "the committed offset was changed and the ledger beside it was not")
         return ledger
@@ -118,7 +126,8 @@ def combined(digests: Iterable[int]) -> int:
 
 
 def _whose(place: Place) -> bytes:
-    return hashlib.sha256(f"{place.cluster_id}\n{place.topic_id}\n{place.partition}".encode()).digest()[:12]
+    text = f"{place.cluster_id}\n{place.topic_id}\n{place.partition}\n{place.group}"
+    return hashlib.sha256(text.encode()).digest()[:12]
 
 
 def _pack(ledger: Ledger) -> bytes:
@@ -130,6 +139,10 @@ def _pack(ledger: Ledger) -> bytes:
     waits[ledger.waiting - ledger.low] = 1
     out.raw(np.packbits(waits).tobytes())
     pack_members(out, ledger.announced)
+    for party in partitions_of(ledger.announced):
+        out.number(ledger.parties[party])
+    out.raw(ledger.seen.topic)
+    pack_ends(out, ledger.seen.ends)
     return out.bytes()
 
 
@@ -144,8 +157,10 @@ def _unpack(body: bytes, place: Place) -> tuple[Ledger, bytes]:
         raise ValueError("bits beyond the position")
     waiting = np.flatnonzero(bits[:span]).astype(np.int64) + low
     announced: tuple[Members, ...] = unpack_members(read)
+    parties = {party: read.number() for party in partitions_of(announced)}
+    seen = Seen(read.raw(4), unpack_ends(read))
     read.end()
-    ledger = Ledger(place, fingerprint, low + span, waiting, announced, digest, known, writer, sequence)
+    ledger = Ledger(place, fingerprint, low + span, waiting, announced, digest, known, writer, sequence, parties, seen)
     if ledger.low != low:
         raise ValueError("its lowest offset does not wait")
     return ledger, whose

@@ -5,6 +5,8 @@ Pure values: it reads no topic, knows no clock, and says nothing of what a recor
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -21,7 +23,7 @@ NO_MEMBERS: Members = np.empty((0, 2), dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The cluster, topic and partition a ledger belongs to.
+    """The cluster, topic and partition a ledger belongs to, and the consumer group that works on it.
 
     A recreated topic has another id, and its offsets mean other records.
     """
@@ -29,14 +31,39 @@ class Place:
     cluster_id: str
     topic_id: str
     partition: int
+    group: str = ""
+
+
+class Seen(NamedTuple):
+    """How far the output had come, or less: a tag of the topic's id, and an end offset for each of its partitions."""
+
+    topic: bytes = bytes(4)
+    ends: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, topic_id: str, ends: Iterable[int]) -> Seen:
+        """Return how far a topic has come."""
+        return cls(hashlib.sha256(topic_id.encode()).digest()[:4], tuple(ends))
+
+    def since(self, earlier: Seen) -> int:
+        """Return how many offsets of the output came after `earlier`; of another topic, all."""
+        return sum(self.ends) - (sum(earlier.ends) if earlier.topic == self.topic else 0)
+
+
+UNSEEN = Seen()
+"""What is known of an output that nobody looked at."""
 
 
 class Author(NamedTuple):
-    """Whoever writes a ledger: its policy, the number of the process, and how many partitions it knows to have one."""
+    """Whoever writes a ledger: its policy, the number of the process, and how many partitions it knows to have one.
+
+    `seen` is how far it knows the output to have come.
+    """
 
     fingerprint: bytes
     writer: int
     known: int
+    seen: Seen = UNSEEN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +73,9 @@ class Ledger:
     Every offset below `position` is finished, read or not, unless it is in `waiting` (ascending). `announced` are the
     groups whose home is here and whose records are not known to be visible; `digest` is that of their bytes, under
     `fingerprint`. `known` is the number of partitions that are known to have had a ledger. `writer` and `sequence`
-    distinguish two commits.
+    distinguish two commits. `parties` are the partitions of the announced rows, each with the sequence number of the
+    ledger in which these were finished, and `seen` is how far the output had come: a ledger that was put back
+    contradicts what its siblings and the output tell.
     """
 
     place: Place
@@ -58,6 +87,8 @@ class Ledger:
     known: int = 0
     writer: int = 0
     sequence: int = 0
+    parties: Mapping[int, int] = field(default_factory=dict)
+    seen: Seen = UNSEEN
 
     @property
     def low(self) -> int:
@@ -82,6 +113,7 @@ class Ledger:
         announced: tuple[Members, ...],
         digest: int,
         author: Author,
+        parties: Mapping[int, int] | None = None,
     ) -> Ledger:
         """Return the ledger of the next transaction. A position never goes back."""
         return replace(
@@ -94,6 +126,8 @@ class Ledger:
             known=max(author.known, self.known),
             writer=author.writer,
             sequence=self.sequence + 1,
+            parties=parties or {},
+            seen=author.seen,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -116,6 +150,8 @@ class Ledger:
             self.known,
             self.writer,
             self.sequence,
+            tuple(self.parties.items()),
+            self.seen,
         )
 
     def __repr__(self) -> str:

@@ -124,6 +124,36 @@ def unpack_members(read: Reader) -> tuple[Members, ...]:
     return groups
 
 
+def partitions_of(groups: Sequence[Members]) -> list[int]:
+    """Return the partitions that members are of, in ascending order."""
+    if not groups:
+        return []
+    found: list[int] = np.unique(np.concatenate(groups)[:, 0]).tolist()
+    return found
+
+
+def pack_ends(out: Writer, ends: Sequence[int]) -> None:
+    """Write end offsets as their lowest and the distances to it: keyed records fill partitions evenly."""
+    out.number(len(ends))
+    if ends:
+        distance = np.array(ends, dtype=np.int64) - min(ends)
+        width = int(distance.max()).bit_length()
+        out.number(min(ends))
+        out.number(width)
+        out.raw(_bits(distance, width))
+
+
+def unpack_ends(read: Reader) -> tuple[int, ...]:
+    """Read the offsets that `pack_ends` wrote."""
+    count = read.number()
+    if not count:
+        return ()
+    lowest, width = read.number(), read.number()
+    if width > _WIDEST or count > _MOST or lowest >> _WIDEST:
+        raise ValueError("no such offsets")
+    return tuple((lowest + _numbers(read, count, width)).tolist())
+
+
 def _bits(values: npt.NDArray[np.int64], width: int) -> bytes:
     if not width:
         return b""

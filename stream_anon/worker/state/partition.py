@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,9 +14,11 @@ from stream_anon.worker.group_life import Announced, Formed, Published, announce
 from stream_anon.worker.ledger.budget import INLINE, LedgerBudget
 from stream_anon.worker.ledger.codec import Codec, combined
 from stream_anon.worker.ledger.ledger import NOTHING, Author, Ledger, Offsets, contains, without
+from stream_anon.worker.ledger.packing import partitions_of
 from stream_anon.worker.state.letters import without_payload
 
 NO_TIMES: Floats = np.empty(0)
+_FAR = 50_000  # offsets of the output after which a ledger that is otherwise the same says anew how far that has come
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +26,8 @@ class Draft:
     """What one transaction does to one partition: its next ledger, and what becomes visible with it.
 
     `finished` are the offsets of rows that leave in groups, `announcing` the groups that this ledger is the first to
-    name, `publishing` those that the ledger before it named.
+    name, `publishing` those that the ledger before it named, and `parties` the sequence numbers under which their rows
+    were finished.
     """
 
     ledger: Ledger
@@ -33,6 +36,7 @@ class Draft:
     announcing: Sequence[Formed]
     publishing: Sequence[Announced]
     letters: Sequence[Outgoing]
+    parties: Mapping[int, int]
 
 
 @dataclass(slots=True, eq=False)
@@ -97,28 +101,47 @@ class Partition:
             without_payload(letter) if len(letter.values[0]) > largest else letter for letter in self.letters
         ]
 
-    def draft(self, finished: Offsets, announcing: Sequence[Formed], author: Author, codec: Codec) -> Draft | None:
+    @property
+    def parties(self) -> dict[int, int]:
+        """The sequence numbers of the ledgers that announced what is published next: those of its rows, and ours."""
+        return {**self.ledger.parties, self.ledger.place.partition: self.ledger.sequence} if self.announced else {}
+
+    def draft(
+        self,
+        finished: Offsets,
+        announcing: Sequence[Formed],
+        author: Author,
+        codec: Codec,
+        sequences: Mapping[int, int] | None = None,
+    ) -> Draft | None:
         """Return what the next transaction does here, or None if it would change nothing.
 
-        What is not finished, or not read again yet, still waits.
+        What is not finished, or not read again yet, still waits. `sequences` are those of all ledgers it may write.
         """
         old = self.ledger
         behind = old.waiting[old.waiting >= self.position]
         waiting = np.concatenate([without(self.waiting, finished), behind])
         named = tuple([group.members for group in announcing])
         digest = combined(group.digest for group in announcing)
-        ledger = old.following(self.position, waiting, named, digest, author)
-        same = (old.position, old.known, len(old.waiting)) == (ledger.position, ledger.known, len(waiting))
+        parties = {party: (sequences or {})[party] for party in partitions_of(named)}
+        ledger = old.following(self.position, waiting, named, digest, author, parties)
+        same = author.seen.since(old.seen) < _FAR and (old.position, old.known, len(old.waiting)) == (
+            ledger.position,
+            ledger.known,
+            len(waiting),
+        )
         if same and self.text is not None and not (old.announced or announcing or self.letters):
             return None
-        return Draft(ledger, codec.encode(ledger), finished, announcing, self.announced, list(self.letters))
+        text = codec.encode(ledger)
+        return Draft(ledger, text, finished, announcing, self.announced, list(self.letters), self.parties)
 
     def hold(self, author: Author, codec: Codec) -> Draft | None:
         """Return what publishes the announced groups and records nothing new: never longer than what is committed."""
         if not self.announced:
             return None
+        author = author._replace(seen=self.ledger.seen)
         ledger = self.ledger.following(self.ledger.position, self.ledger.waiting, (), 0, author)
-        return Draft(ledger, codec.encode(ledger), NOTHING, (), self.announced, ())
+        return Draft(ledger, codec.encode(ledger), NOTHING, (), self.announced, (), self.parties)
 
     def commit(self, draft: Draft) -> list[Published]:
         """Record that a draft is durable; return the groups that became visible with it."""

@@ -22,19 +22,30 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 from stream_anon.kafka.clients.confluent.options import client_options, make
 from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
 from stream_anon.kafka.offset_ranges import offset_ranges
-from stream_anon.kafka.transport import GroupInUseError, NotAllowedError, Ref, TopicFacts, TransportError
+from stream_anon.kafka.transport import (
+    MARK,
+    AbortableError,
+    GroupInUseError,
+    NotAllowedError,
+    Ref,
+    TopicFacts,
+    TransportError,
+)
 
 _PATIENCE = 20.0  # seconds to wait for one answer, or for one range of records
+_FETCH_WAIT = 10  # milliseconds until the broker says that a log has ended; 500 by default, for each partition
+_HIDDEN = 1.0  # seconds to wait for records that an open transaction hides, before the loop goes on and asks again
 _KEPT = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 
 
 class ConfluentTopics:
-    """An admin client and a plain consumer, both created when first needed."""
+    """An admin client and two plain consumers, created when first needed: one of committed records, one of all."""
 
     def __init__(self, options: Mapping[str, Any], group: str, topic: str) -> None:
         self._options, self._group, self._topic = options, group, topic
         self._admin: AdminClient | None = None
         self._consumer: Consumer | None = None
+        self._curious: Consumer | None = None
 
     @property
     def admin(self) -> AdminClient:
@@ -47,11 +58,40 @@ class ConfluentTopics:
     def consumer(self) -> Consumer:
         """The manually assigned consumer; the client requires a group name, but joins none without subscribing."""
         if self._consumer is None:
-            own = {"group.id": self._group, "isolation.level": "read_committed", "enable.auto.commit": False}
-            own |= {"auto.offset.reset": "error", "enable.partition.eof": True}
-            options = {k: v for k, v in self._options.items() if k != "group.instance.id"}
-            self._consumer = make(Consumer, {**options, **own})
+            self._consumer = self._plain("read_committed")
         return self._consumer
+
+    @property
+    def curious(self) -> Consumer:
+        """The consumer that sees uncommitted records too, and offsets that an open transaction will replace."""
+        if self._curious is None:
+            self._curious = self._plain("read_uncommitted")
+        return self._curious
+
+    def _plain(self, level: str) -> Consumer:
+        own = {"group.id": self._group, "isolation.level": level, "enable.auto.commit": False}
+        own |= {"auto.offset.reset": "error", "enable.partition.eof": True, "fetch.wait.max.ms": _FETCH_WAIT}
+        options = {k: v for k, v in self._options.items() if k != "group.instance.id"}
+        return make(Consumer, {**options, **own})
+
+    def committed(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        """Return what is committed for partitions, settled or not."""
+        found = self.curious.committed([TopicPartition(self._topic, number) for number in partitions], _PATIENCE)
+        for tp in found:
+            if tp.error is not None:
+                raise KafkaException(tp.error)
+        return list(found)
+
+    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
+        """Yield the marks of a topic's records, partition by partition."""
+        partitions = [TopicPartition(topic, number) for number in range(len(self._describe(topic).partitions))]
+        first = self._offsets(partitions, OffsetSpec.earliest())
+        ends = self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+        reader = self.consumer if committed else self.curious
+        for number, end in ends.items():
+            at = max(first[number], since.get(number, 0))
+            if at < end:
+                yield from _marks(reader, TopicPartition(topic, number, at), end, _HIDDEN if committed else _PATIENCE)
 
     def facts(self, topic: str) -> TopicFacts:
         """Return the facts of a topic, asked of the broker each time: it may have been recreated."""
@@ -154,9 +194,31 @@ class ConfluentTopics:
 
     def close(self) -> None:
         """Close what was opened; the admin client ends with its last reference."""
-        if self._consumer is not None:
-            self._consumer.close()
-        self._consumer = self._admin = None
+        for consumer in filter(None, (self._consumer, self._curious)):
+            consumer.close()
+        self._consumer = self._curious = self._admin = None
+
+
+def _marks(reader: Consumer, place: TopicPartition, end: int, patience: float) -> Iterator[bytes]:
+    """Yield the marks of one partition's records up to `end`; give up if nothing comes for so long."""
+    at, first = place.offset, place.offset
+    reader.assign([place])
+    until = time.monotonic() + patience
+    while at < end:
+        if time.monotonic() > until:
+            raise AbortableError("the records of the output could not be read to the end")
+        for message in consume(reader, 2_000, 0.1):
+            error, offset = message.error(), message.offset()
+            if message.topic() != place.topic or message.partition() != place.partition or (offset or 0) < first:
+                continue
+            if error is None:
+                yield from [value for name, value in message.headers() or () if name == MARK]
+                at = max(at, offset + 1)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                at = max(at, offset)
+            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                raise AbortableError("the output lost records while they were read")
+            until = time.monotonic() + patience if error is None else until
 
 
 @contextmanager

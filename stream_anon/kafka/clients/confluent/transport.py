@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import Any
@@ -15,6 +15,7 @@ from stream_anon.kafka.clients.confluent.errors import passing, translate, trans
 from stream_anon.kafka.clients.confluent.options import client_options, make
 from stream_anon.kafka.clients.confluent.topics import ConfluentTopics, consume
 from stream_anon.kafka.transport import (
+    MARK,
     AbortableError,
     Committed,
     Membership,
@@ -71,7 +72,7 @@ class ConfluentTransport:
         common = {"bootstrap.servers": bootstrap, "reconnect.backoff.max.ms": 1_000}
         chosen = client_options(options or {})
         self._watchdog = watchdog or Watchdog()
-        self._topic = topic
+        self.group, self._topic = group, topic
         self._topics = ConfluentTopics({**common, **chosen}, group, topic)
         mine = {k: v for k, v in chosen.items() if k != "group.instance.id"}
         self._producer_options = {**common, **_PRODUCER, **mine, "transactional.id": transactional_id}
@@ -226,6 +227,17 @@ class ConfluentTransport:
             return None
         return {tp.partition: Committed(tp.offset, _ended(tp.metadata)) if tp.offset >= 0 else None for tp in answers}
 
+    def glance(self, partitions: Collection[int]) -> dict[int, Committed]:
+        """Return what is committed, settled or not."""
+        with translated():
+            found = self._topics.committed(partitions)
+        return {tp.partition: Committed(tp.offset, _ended(tp.metadata)) for tp in found if tp.offset >= 0}
+
+    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
+        """Yield the marks of records from some offsets on."""
+        with translated():
+            yield from self._topics.marks(topic, since, committed)
+
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
         """Commit from outside the group: the broker accepts it while the group has no members."""
         with self._watchdog("replace_ledgers"), translated():
@@ -275,14 +287,20 @@ class ConfluentTransport:
         """Queue records; one that is not taken makes the commit fail. Keys are partitioned as the other client does."""
         produce, poll = self._open.produce, self._open.poll
         with self._watchdog("send"), translated():
-            for topic, key, values in records:
+            for topic, key, values, mark in records:
+                headers = [(MARK, mark)] if mark else None
                 for value in values:
                     while True:
                         try:
-                            produce(topic, value, key)
+                            produce(topic, value, key, headers=headers)
                             break
                         except BufferError:
                             poll(0.05)
+                        except KafkaException as error:
+                            if error.args[0].code() != KafkaError._STATE:
+                                raise
+                            return  # the transaction has failed already: the commit tells why
+                    headers = None
             poll(0)
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:

@@ -22,7 +22,7 @@ class KafkaProbe:
         self._group = group
         common = {"bootstrap_servers": bootstrap, "bootstrap_timeout_ms": 8_000}
         chosen = client_options(options)
-        self._topics = KafkaTopics({**common, **chosen["admin"]}, {**common, **chosen["consumer"]}, "")
+        self._topics = KafkaTopics({**common, **chosen["admin"]}, {**common, **chosen["consumer"]}, group, "")
         self._producer = {**common, **chosen["producer"], "max_block_ms": 10_000}
 
     def cluster(self) -> tuple[int, str]:

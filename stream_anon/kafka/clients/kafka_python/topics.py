@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -15,18 +15,29 @@ from kafka.admin import ConfigResource, NewTopic
 from stream_anon.kafka.clients.kafka_python.options import client_options
 from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
 from stream_anon.kafka.offset_ranges import offset_ranges
-from stream_anon.kafka.transport import AbortableError, NotAllowedError, Ref, TopicFacts, TransportError
+from stream_anon.kafka.transport import (
+    MARK,
+    AbortableError,
+    Committed,
+    NotAllowedError,
+    Ref,
+    TopicFacts,
+    TransportError,
+)
 
 _PATIENCE = 20.0  # seconds to wait for one range of records
+_FETCH_WAIT = 10  # milliseconds until the broker says that a log has ended; questions behind it wait as long
+_HIDDEN = 1.0  # seconds to wait for records that an open transaction hides, before the loop goes on and asks again
 
 
 class KafkaTopics:
-    """An admin client and a plain consumer, both created when first needed."""
+    """An admin client and two plain consumers, created when first needed: one of committed records, one of all."""
 
-    def __init__(self, admin: Mapping[str, Any], consumer: Mapping[str, Any], topic: str) -> None:
-        self._admin_options, self._consumer_options, self._topic = admin, consumer, topic
+    def __init__(self, admin: Mapping[str, Any], consumer: Mapping[str, Any], group: str, topic: str) -> None:
+        self._admin_options, self._consumer_options, self._group, self._topic = admin, consumer, group, topic
         self._admin: Any = None
         self._consumer: Any = None
+        self._curious: Any = None
 
     @property
     def admin(self) -> Any:
@@ -39,10 +50,40 @@ class KafkaTopics:
     def consumer(self) -> Any:
         """The consumer outside the group."""
         if self._consumer is None:
-            own: dict[str, Any] = {"group_id": None, "group_instance_id": None, "isolation_level": "read_committed"}
-            own |= {"enable_auto_commit": False, "auto_offset_reset": "none"}
-            self._consumer = KafkaConsumer(**{**self._consumer_options, **own})
+            self._consumer = self._plain(None, "read_committed")
         return self._consumer
+
+    @property
+    def curious(self) -> Any:
+        """The consumer that sees uncommitted records too; it can ask for the group's offsets, and never joins."""
+        if self._curious is None:
+            self._curious = self._plain(self._group, "read_uncommitted")
+        return self._curious
+
+    def _plain(self, group: str | None, level: str) -> Any:
+        own: dict[str, Any] = {"group_id": group, "group_instance_id": None, "isolation_level": level}
+        own |= {"enable_auto_commit": False, "auto_offset_reset": "none", "fetch_max_wait_ms": _FETCH_WAIT}
+        return KafkaConsumer(**{**self._consumer_options, **own})
+
+    def glance(self, partitions: Collection[int]) -> dict[int, Committed]:
+        """Return what is committed for partitions, settled or not."""
+        wanted = [TopicPartition(self._topic, number) for number in partitions]
+        coordinator = self.curious._coordinator
+        coordinator._offset_fetch_futures.clear()  # an answer that nobody waited for is an old one
+        try:
+            found = coordinator.fetch_committed_offsets(wanted, timeout_ms=int(_PATIENCE * 1000))
+        except client_errors.KafkaTimeoutError:
+            raise AbortableError("the group's offsets could not be read in time") from None
+        return {tp.partition: Committed(at.offset, at.metadata or "") for tp, at in found.items() if at.offset >= 0}
+
+    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
+        """Yield the marks of a topic's records, partition by partition."""
+        bounds = self._bounds(self.curious, topic)
+        reader = self.consumer if committed else self.curious
+        for number, (first, end) in bounds.items():
+            at = max(first, since.get(number, 0))
+            if at < end:
+                yield from _marks(reader, TopicPartition(topic, number), at, end, _HIDDEN if committed else _PATIENCE)
 
     def facts(self, topic: str) -> TopicFacts:
         """Return the facts of a topic, asked of the broker each time: it may have been recreated."""
@@ -63,11 +104,14 @@ class KafkaTopics:
         )
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
-        """Return the first and end offset of each partition."""
+        """Return the first and end offset of each partition, of committed records."""
+        return self._bounds(self.consumer, topic)
+
+    def _bounds(self, reader: Any, topic: str) -> dict[int, tuple[int, int]]:
         count = len(next(t for t in self.admin.describe_topics([topic]) if t["name"] == topic)["partitions"])
         partitions = [TopicPartition(topic, p) for p in range(count)]
         try:
-            first, end = self.consumer.beginning_offsets(partitions), self.consumer.end_offsets(partitions)
+            first, end = reader.beginning_offsets(partitions), reader.end_offsets(partitions)
         except KeyError:  # the client leaves out what has no leader, and then looks for it
             raise AbortableError("a partition has no leader") from None
         return {tp.partition: (first[tp], end[tp]) for tp in partitions}
@@ -109,10 +153,27 @@ class KafkaTopics:
 
     def close(self) -> None:
         """Close all connections that were opened."""
-        if self._consumer is not None:
-            self._consumer.close(autocommit=False)
+        for consumer in filter(None, (self._consumer, self._curious)):
+            consumer.close(autocommit=False)
         if self._admin is not None:
             self._admin.close()
+
+
+def _marks(reader: Any, tp: TopicPartition, at: int, end: int, patience: float) -> Iterator[bytes]:
+    """Yield the marks of one partition's records up to `end`; give up if nothing comes for so long."""
+    reader.assign([tp])
+    reader.seek(tp, at)
+    until = time.monotonic() + patience
+    while at < end:
+        if time.monotonic() > until:
+            raise AbortableError("the records of the output could not be read to the end")
+        try:
+            found = reader.poll(timeout_ms=100, max_records=2_000)
+        except client_errors.OffsetOutOfRangeError:
+            raise AbortableError("the output lost records while they were read") from None
+        yield from [value for records in found.values() for r in records for name, value in r.headers if name == MARK]
+        if (reached := reader.position(tp) or 0) > at:
+            at, until = reached, time.monotonic() + patience
 
 
 def create_topics(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -97,10 +97,10 @@ class KafkaTransport:
         chosen = client_options(options or {})
         common = {"bootstrap_servers": bootstrap, "reconnect_backoff_max_ms": 1_000}
         self._watchdog = watchdog or Watchdog()
-        self._topic = topic
+        self.group, self._topic = group, topic
         self._outside = {**common, **chosen["consumer"], "group_id": group, "enable_auto_commit": False}
         self._outside.pop("group_instance_id", None)
-        self._topics = KafkaTopics({**common, **chosen["admin"]}, {**common, **chosen["consumer"]}, topic)
+        self._topics = KafkaTopics({**common, **chosen["admin"]}, {**common, **chosen["consumer"]}, group, topic)
         self._producer_options = {**common, **_PRODUCER, **chosen["producer"], "transactional_id": transactional_id}
         self._producer: Any = None
         self._futures: list[Any] = []
@@ -221,6 +221,16 @@ class KafkaTransport:
             if value.offset >= 0:
                 result[tp.partition] = Committed(value.offset, value.metadata or "")
         return result
+
+    def glance(self, partitions: Collection[int]) -> dict[int, Committed]:
+        """Return what is committed, settled or not."""
+        with self._watchdog("glance"), translated():
+            return self._topics.glance(partitions)
+
+    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
+        """Yield the marks of records from some offsets on."""
+        with translated():
+            yield from self._topics.marks(topic, since, committed)
 
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
         """Commit from outside the group: the broker accepts it while the group has no members."""

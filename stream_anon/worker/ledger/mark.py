@@ -1,0 +1,81 @@
+"""The mark on published records: which ledgers finished their rows. Sealed, so that it tells readers nothing.
+
+A ledger lies beside an offset, where whoever may commit for the group, or a broker that lost its latest records, can
+put an older one back. The output does not go back with it: its marks name sequence numbers that only later ledgers had.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from stream_anon.worker.ledger.codec import derive
+from stream_anon.worker.ledger.ledger import Place
+from stream_anon.worker.ledger.packing import Reader, Writer
+
+
+class Mark(NamedTuple):
+    """Sequence numbers of ledgers by partition, as the transaction of a published record knew them.
+
+    `announced` are of those that announced what it publishes and finished the rows: they were committed before.
+    `written` are of those that it writes itself: they count if it was committed.
+    """
+
+    announced: Mapping[int, int]
+    written: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkSeal:
+    """Seals marks under a key derived from the policy's secret, for the ledgers of one group and topic."""
+
+    _cipher: AESGCM
+    _nonce_key: bytes
+
+    @classmethod
+    def of(cls, secret: bytes) -> MarkSeal:
+        """Return the seal of a secret."""
+        return cls(AESGCM(derive(secret, b"mark cipher")), derive(secret, b"mark nonce"))
+
+    def __repr__(self) -> str:
+        return "<MarkSeal>"
+
+    def seal(self, mark: Mark, place: Place) -> bytes:
+        """Return the bytes of a mark; any partition's place says which group and topic it is of."""
+        out = Writer()
+        for numbers in mark:
+            out.number(len(numbers))
+            for partition, sequence in sorted(numbers.items()):
+                out.number(partition)
+                out.number(sequence)
+        whose = _whose(place)
+        nonce = hmac.digest(self._nonce_key, whose + out.bytes(), "sha256")[:12]
+        return nonce + self._cipher.encrypt(nonce, out.bytes(), whose)
+
+    def open(self, data: bytes, place: Place) -> Mark | None:
+        """Return a mark, or None if somebody else made it: another group, another policy's secret, anyone."""
+        try:
+            read = Reader(self._cipher.decrypt(data[:12], data[12:], _whose(place)))
+        except (ValueError, InvalidTag):
+            return None
+        mark = Mark(_numbers(read), _numbers(read))
+        read.end()
+        return mark
+
+
+def mark_room(partitions: int) -> int:
+    """Return how many bytes the mark on a record may take, where the input has so many partitions."""
+    return 64 + 16 * partitions
+
+
+def _numbers(read: Reader) -> dict[int, int]:
+    return {read.number(): read.number() for _ in range(read.number())}
+
+
+def _whose(place: Place) -> bytes:
+    return f"{place.cluster_id}\n{place.topic_id}\n{place.group}".encode()
