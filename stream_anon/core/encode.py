@@ -64,23 +64,21 @@ class Encoder:
             rows = [rows[i] for i in kept]
             ref, arrived = ref[kept], arrived[kept]
 
-        def column(name: str) -> list[Any]:
-            return list(map(self._decoder.getters[name], rows))
-
         def refuse(name: str, trouble: Ints | None) -> None:
             for i in np.flatnonzero(trouble) if trouble is not None else ():
                 assert trouble is not None  # noqa: S101 - for the type checker
                 refused.setdefault(int(kept[i]), Rejection(int(kept[i]), _REJECT[int(trouble[i])], name))
 
         n, schema = len(rows), self._schema
+        columns = {name: list(map(get, rows)) for name, get in self._decoder.getters.items()}
         qi = np.empty((n, len(schema.quasi)), dtype=np.int64)
         for q, quasi in enumerate(schema.quasi):
-            qi[:, q], trouble = quasi.hierarchy.encode(column(quasi.name))
+            qi[:, q], trouble = quasi.hierarchy.encode(columns[quasi.name])
             refuse(quasi.name, trouble)
         sensitive = np.empty((n, len(schema.sensitive)), dtype=np.int64)
         guard = np.full(sensitive.shape, NO_GUARD, dtype=np.int64)
         psf = np.zeros(sensitive.shape, dtype=np.int64)
-        published = [column(name) for name in schema.published]
+        published = [columns[name] for name in schema.published]
         values = np.empty((n, len(published)), dtype=object)
         for p, (name, own) in enumerate(zip(schema.published, published, strict=True)):
             values[:, p] = np.fromiter(own, object, n)
@@ -95,19 +93,19 @@ class Encoder:
                 (secret.psf_field, psf, _read_psf),
             ):
                 if field:
-                    for i, code in read(s, secret, sensitive[:, s], column(field), target):
+                    for i, code in read(s, secret, sensitive[:, s], columns[field], target):
                         refused.setdefault(int(kept[i]), Rejection(int(kept[i]), code, field))
         if schema.subject is None:
             subject = identities(ref)
         else:
-            subject, nameless = hash_subjects(column(schema.subject), schema.naming, self._subject_key)
+            subject, nameless = hash_subjects(columns[schema.subject], schema.naming, self._subject_key)
             refuse(schema.subject, nameless * int(Trouble.MISSING))
         serial = np.full(n, UNNUMBERED, dtype=np.int64)
         batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, serial, values)
         if refused:
             usable = np.array([int(i) not in refused for i in kept], dtype=bool)
             batch, kept = batch.take(usable), kept[usable]
-        for model, index in schema.requirements.impossible(batch):
+        for model, index in schema.requirements.impossible(batch.facts):
             name = schema.sensitive[getattr(model, "column", 0)].name
             for i in kept[index].tolist():
                 refused.setdefault(i, Rejection(i, Reject.UNPLACEABLE, name))
