@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch, identities
-from stream_anon.core.decode import Decoder, Payload, Reject, Rejection
+from stream_anon.core.decode import Columns, Decoder, Payload, Reader, Reject, Rejection
 from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
 from stream_anon.core.keys import hash_subjects
 from stream_anon.core.schema import Schema, SensitiveColumn
@@ -34,10 +34,16 @@ class Encoder:
 
     A row's subject is a hash of its identifier; without a declared subject each row is its own, identified by
     its ref. With `stable_subjects` the hash is keyed by the policy's secret and survives the process. Every method
-    takes refs (n, 2) and arrival times (n,) of the records in their order.
+    takes refs (n, 2) and arrival times (n,) of the records in their order. `reader` makes what reads the declared
+    fields, given their types by name; records are JSON, or cells of a table, unless another one is given.
     """
 
-    def __init__(self, schema: Schema, stable_subjects: bool = False) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        stable_subjects: bool = False,
+        reader: Callable[[Mapping[str, str]], Reader] = Decoder,
+    ) -> None:
         self._schema = schema
         self._subject_key = schema.keys.subject if stable_subjects else None
         types = {column.name: column.type for column in schema.quasi}
@@ -47,21 +53,16 @@ class Encoder:
             types.update({column.psf_field: "psf"} if column.psf_field else {})
         types.update({name: "any" for name in schema.published if name not in types})
         types.update({schema.subject: "identifier"} if schema.subject else {})
-        self._decoder = Decoder(types)
+        self._reader = reader(types)
         self._guards: dict[tuple[int, int, str], int] = {}
 
     def encode(self, payloads: Sequence[Payload], ref: Ints, arrived: Floats) -> Encoded:
-        """Encode records: bytes of JSON, or cells of a table."""
-        return self._slice(self._decoder.decode_all(payloads), ref, arrived)
+        """Read and slice records."""
+        return self._slice(self._reader.columns(payloads), ref, arrived)
 
-    def _slice(self, rows: list[Any], ref: Ints, arrived: Floats) -> Encoded:
-        count = len(rows)
-        refused: dict[int, Rejection] = {}
-        kept = np.arange(count)
-        if tuple in set(map(type, rows)):
-            refused = {i: Rejection(i, *row) for i, row in enumerate(rows) if type(row) is tuple}
-            kept = np.array([i for i in range(count) if i not in refused], dtype=np.int64)
-            rows = [rows[i] for i in kept]
+    def _slice(self, found: Columns, ref: Ints, arrived: Floats) -> Encoded:
+        count, (kept, columns, refused) = len(ref), found
+        if refused:
             ref, arrived = ref[kept], arrived[kept]
 
         def refuse(name: str, trouble: Ints | None) -> None:
@@ -69,8 +70,7 @@ class Encoder:
                 assert trouble is not None  # noqa: S101 - for the type checker
                 refused.setdefault(int(kept[i]), Rejection(int(kept[i]), _REJECT[int(trouble[i])], name))
 
-        n, schema = len(rows), self._schema
-        columns = {name: list(map(get, rows)) for name, get in self._decoder.getters.items()}
+        n, schema = len(kept), self._schema
         qi = np.empty((n, len(schema.quasi)), dtype=np.int64)
         for q, quasi in enumerate(schema.quasi):
             qi[:, q], trouble = quasi.hierarchy.encode(columns[quasi.name])
