@@ -6,7 +6,7 @@ import hashlib
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 
@@ -61,29 +61,26 @@ def core_of(schema: Schema) -> Core:
         stream = stream.model_copy(update={"max_delay": bound})
     early = replace(schema, policy=schema.policy.model_copy(update={"stream": stream}))
     messages = Messages(schema)
-    writer = messages.writer()
+    writer, encode = messages.writer(), Encoder(schema, reader=messages.reader).encode
     return Core(
-        encode=Encoder(schema, reader=messages.reader).encode,
+        encode=encode if messages.registry is None else _patiently()(encode),
         engine=lambda: build_engine(early),
         release=lambda rows: release(rows, schema, Reason.READY),
         write=writer.write,
         fingerprint=fingerprint_of(schema),
         key=schema.keys.ledger,
         writable=lambda rows: [writer.writable(values) for values in rows.values.tolist()],
-        learn=None if messages.registry is None else _patiently(messages.learn),
+        learn=None if messages.registry is None else _patiently()(messages.learn),
     )
 
 
-def _patiently(learn: Callable[[Sequence[bytes | None]], None]) -> Callable[[Sequence[bytes | None]], None]:
+@contextmanager
+def _patiently() -> Iterator[None]:
     """Tell the loop to ask again while the registry is away."""
-
-    def learn_or_wait(payloads: Sequence[bytes | None]) -> None:
-        try:
-            learn(payloads)
-        except RegistryAwayError as error:
-            raise AbortableError(str(error)) from None
-
-    return learn_or_wait
+    try:
+        yield
+    except RegistryAwayError as error:
+        raise AbortableError(str(error)) from None
 
 
 def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import date
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.schema_registry import Schema as ClientSchema
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
@@ -19,12 +23,18 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 import stream_anon
+from stream_anon.core.schema import Schema
+from stream_anon.errors import StreamAnonError
+from stream_anon.formats.messages.messages import Messages
 from stream_anon.formats.messages.proto_schemas import ProtoSchema
 from stream_anon.formats.messages.proto_writing import output_schema
 from stream_anon.formats.messages.registry import Schema as RegistrySchema
 from stream_anon.kafka.clients.kafka_python.topics import create_topics
 from stream_anon.kafka.local_broker.broker import LocalBroker
 from stream_anon.kafka.local_broker.registry import LocalRegistry
+from stream_anon.worker.checkup import schema_findings
+from stream_anon.worker.factory import core_of, settings_of, transport_of
+from stream_anon.worker.loop import Worker
 
 AVRO = {
     "type": "record",
@@ -198,8 +208,6 @@ class Scene:
                 "enable.partition.eof": True,
             }
         )
-        from confluent_kafka import TopicPartition
-
         consumer.assign([TopicPartition(topic, 0, 0)])
         found: list[bytes] = []
         while True:
@@ -213,8 +221,7 @@ class Scene:
     def published(self) -> list[dict[str, Any]]:
         values, context = self.read(self.kafka.output), SerializationContext(self.kafka.output, MessageField.VALUE)
         if self.format == "protobuf":
-            schema = stream_anon.core.schema.Schema.of(self.policy)  # type: ignore[attr-defined]
-            message = ProtoSchema(output_schema(schema)).message((0,))
+            message = ProtoSchema(output_schema(Schema.of(self.policy))).message((0,))
             read = ProtobufDeserializer(message, {"use.deprecated.format": False})
             return [MessageToDict(read(value, context), preserving_proto_field_name=True) for value in values]
         if self.format == "json_schema":
@@ -228,8 +235,6 @@ class Scene:
 
 
 def _for_avro(record: dict[str, Any]) -> dict[str, Any]:
-    from datetime import date
-
     return record | {"born": record["born"] and date.fromisoformat(record["born"])}
 
 
@@ -273,3 +278,76 @@ def test_others_produce_and_others_consume(scenes: Callable[[str], Scene], forma
         ends = [record["age"] for record in published]
         assert all(int(each["low"]) <= int(each["high"]) for each in ends)
     assert scene.letters() == {"unknown_schema": 1, "not_framed": 1}
+
+
+def test_schemas_change_in_the_middle_and_the_registry_goes_away(
+    scenes: Callable[[str], Scene], local_registry: LocalRegistry
+) -> None:
+    """Messages of a schema that cannot be fetched wait; nothing is rejected, and all leave when it answers again."""
+    scene = scenes("avro")
+    scene.send(visits(100))
+    scene.start()
+    until(lambda: len(scene.read(scene.kafka.output)) >= 90, "the first records are published")
+    more = {"fields": [*AVRO["fields"], {"name": "height", "type": ["null", "double"], "default": None}]}  # type: ignore[misc]
+    serialize, context = scene.serializer(more), SerializationContext(scene.kafka.input, MessageField.VALUE)
+    later = [serialize(_for_avro(record) | {"height": 1.8}, context) for record in visits(100, 100)]
+    pid = local_registry.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        before = len(scene.read(scene.kafka.output))
+        for value in later:
+            scene.send_raw(value)
+        scene._producer.flush(30)
+        time.sleep(8)
+        assert len(scene.read(scene.kafka.output)) <= 100
+        assert not scene.letters()
+        assert scene.failure is None
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    until(lambda: len(scene.read(scene.kafka.output)) >= 195, "the others are published, too")
+    scene.stop()
+    assert before <= 100
+    sizes = group_sizes(scene.published())
+    assert min(sizes.values()) >= K
+    assert not scene.letters()
+
+
+@pytest.mark.parametrize("format_", ["avro", "protobuf", "json_schema"])
+def test_an_announced_group_is_published_again_byte_by_byte(scenes: Callable[[str], Scene], format_: str) -> None:
+    scene = scenes(format_)
+    scene.send(visits(60))
+    schema = Schema.of(scene.policy)
+
+    def worker() -> Worker:
+        return Worker(transport_of(scene.kafka), core_of(schema), settings_of(scene.policy))
+
+    one, announced = worker(), []
+    end = time.monotonic() + 60
+    while not announced and time.monotonic() < end:
+        one.step()
+        announced = [group for p in one.state.partitions.values() for group in p.announced]
+    expected = {record for group in announced for record in group.records}
+    assert len(expected) >= K
+    one._transport.close()  # gone before it publishes anything
+    assert not scene.read(scene.kafka.output)
+    two = worker()
+    while len(scene.read(scene.kafka.output)) < len(expected) and time.monotonic() < end:
+        for _ in range(10):
+            two.step()
+    two._transport.close()
+    assert expected <= set(scene.read(scene.kafka.output))
+
+
+def test_an_output_that_would_break_its_subject_is_refused(scenes: Callable[[str], Scene]) -> None:
+    scene = scenes("avro")
+    subject = f"{scene.kafka.output}-value"
+    other = '{"type": "record", "name": "Other", "fields": [{"name": "must", "type": "string"}]}'
+    scene.client.register_schema(subject, ClientSchema(other, "AVRO"))
+    scene.client.set_compatibility(subject, level="FULL")
+    with pytest.raises(StreamAnonError, match="may not follow the newest one") as refused:
+        Messages(Schema.of(scene.policy)).writer()
+    assert "name another output topic" in str(refused.value)
+    [finding] = schema_findings(scene.kafka, Schema.of(scene.policy))
+    assert not finding.good
+    assert "another output" in finding.remedy

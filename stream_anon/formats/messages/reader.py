@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from stream_anon.formats.messages.framing import HEAD, MAGIC, schema_id_of
 from stream_anon.formats.messages.registry import Registry, RegistryAwayError, RegistryError, Schema
 from stream_anon.formats.messages.values import checked
 
+_WAIT = 0.25  # seconds to wait for schemas before the caller goes on and asks again
 _AT_ONCE = 20  # unknown schemas fetched in one call
 _MISSED_FOR, _MOST_MISSED = 60.0, 100_000  # seconds for which a missing schema is taken for missing, and how many are
 
@@ -57,20 +59,39 @@ class MessageReader:
         self._plain, self._clock = plain, clock
         self._schemas: dict[bytes, Compiled | Reject] = {}
         self._missed: dict[bytes, float] = {}  # when the registry had none of that number
+        self._background = ThreadPoolExecutor(1, thread_name_prefix="schemas")
+        self._fetching: Future[dict[bytes, Compiled | Reject]] | None = None
 
     def learn(self, payloads: Sequence[Payload]) -> None:
         """Fetch the schemas that messages name and that are not known yet, or raise `RegistryAwayError`.
 
-        Only some at a time: whoever sends made-up numbers must not keep a worker from its other duties.
+        Only some at a time, and without waiting for long: neither who sends made-up numbers nor a registry that is slow
+        keeps a worker from its other duties.
         """
         self._forget()
+        self._fetch_unknown(payloads)
+
+    def _fetch_unknown(self, payloads: Sequence[Payload]) -> None:
         unknown = {p[:HEAD] for p in payloads if type(p) is bytes and p.startswith(MAGIC)} - self._schemas.keys()
-        for head in sorted(unknown)[:_AT_ONCE]:
-            self._schemas[head] = self._fetch(head)
-            if self._schemas[head] is Reject.UNKNOWN_SCHEMA:
-                self._missed[head] = self._clock()
-        if len(unknown) > _AT_ONCE:
+        if not unknown:
+            return
+        if self._fetching is None:
+            self._fetching = self._background.submit(self._fetch_all, sorted(unknown)[:_AT_ONCE])
+        try:
+            found = self._fetching.result(_WAIT)
+        except TimeoutError:
+            raise RegistryAwayError("schemas are being fetched") from None
+        except BaseException:
+            self._fetching = None
+            raise
+        self._fetching = None
+        self._schemas |= found
+        self._missed |= {head: self._clock() for head, schema in found.items() if schema is Reject.UNKNOWN_SCHEMA}
+        if unknown - found.keys():
             raise RegistryAwayError("messages name more unknown schemas than are fetched at once")
+
+    def _fetch_all(self, heads: Sequence[bytes]) -> dict[bytes, Compiled | Reject]:
+        return {head: self._fetch(head) for head in heads}
 
     def _forget(self) -> None:
         """Ask again for what the registry did not have a while ago, and do not remember too much of it."""
@@ -83,7 +104,7 @@ class MessageReader:
 
     def columns(self, payloads: Sequence[Payload]) -> Columns:
         """Read the declared fields of messages."""
-        self.learn(payloads)
+        self._fetch_unknown(payloads)
         refused: dict[int, Rejection] = {}
         by_schema: dict[bytes, list[int]] = defaultdict(list)
         for i, payload in enumerate(payloads):
