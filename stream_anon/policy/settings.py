@@ -105,6 +105,9 @@ AlgorithmSettings = Annotated[StreamAlgorithmSettings, STREAM_ALGORITHMS]
 class KafkaSettings(Settings):
     """Where records come from and go to. `options` are passed to the client by their Kafka names.
 
+    `ledger` is a compacted topic in which workers keep what waits and what is announced. Without one they keep it
+    beside their offsets, where a partition has room for some 20,000 records that wait.
+
     `client` is the library that talks to the broker; `auto` takes confluent-kafka, the faster one, where it is
     installed, else kafka-python.
     """
@@ -115,6 +118,7 @@ class KafkaSettings(Settings):
     output: str
     dead_letter: str | None = None
     dead_letter_payload: bool = False
+    ledger: str | None = None
     client: Literal["auto", "kafka-python", "confluent-kafka"] = "auto"
     options: dict[str, Any] = Field(default_factory=dict, repr=False)  # may hold passwords
 

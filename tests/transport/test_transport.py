@@ -227,7 +227,7 @@ def test_an_aborted_record_is_seen_by_uncommitted_readers_only(world: Memory | R
 
 
 def marks(transport: Transport, world: Memory | Real, since: int, *, committed: bool) -> list[bytes]:
-    return list(transport.marks(world.output, {0: since}, committed))
+    return [record.mark for record in transport.read(world.output, {0: since}, committed) if record.mark]
 
 
 def test_marks_are_found_from_an_offset_on_by_both_kinds_of_reader(world: Memory | Real) -> None:
