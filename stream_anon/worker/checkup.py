@@ -46,6 +46,11 @@ def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
         while len(ledgers) < len(every) and time.monotonic() < until:
             ledgers |= transport.ledgers(every - set(ledgers))
         store, fingerprint = store_of(transport, kafka.ledger, schema.keys.ledger), fingerprint_of(schema)
+        try:
+            store.check(facts.partitions)
+        except StreamAnonError as error:
+            found, _, remedy = str(error).partition(": ")
+            return [Finding("ledger topic", False, found, remedy)]
         lacking = store.lacking(facts.partitions)
         restorer = Restorer(store, fingerprint, facts, kafka.group, bounds, used, None, lacking)
         try:

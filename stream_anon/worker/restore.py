@@ -164,7 +164,8 @@ class Restorer(Reader):
         try:
             ledger, size = self._read(partition, committed)
         except LedgerError as error:
-            raise QuarantineError(error.code) from None
+            put_back = error.code == "lost" and self.store.followed({self.place(partition): committed})
+            raise QuarantineError("rolled-back" if put_back else error.code) from None
         first, end = self.bounds[partition]
         if ledger.position > end:  # below the position everything else counts as finished, new records too
             raise QuarantineError("beyond")

@@ -60,7 +60,8 @@ class World:
         return self.now
 
     def worker(self, name: str = "w", core: Core | None = None, **changes: object) -> Worker:
-        settings = WorkerSettings("in", "out", **{"dead_letter": "dead", "delay": None, "ledger": self.ledger, **changes})  # type: ignore[arg-type]
+        usual = {"dead_letter": "dead", "delay": None, "ledger": self.ledger}
+        settings = WorkerSettings("in", "out", **{**usual, **changes})  # type: ignore[arg-type]
         transport = MemoryTransport(self.broker, name)
         return Worker(transport, core or fifo_core(), settings, Notes(), clock=self.clock)
 

@@ -178,7 +178,7 @@ class Protocol(RuleBasedStateMachine):
     def nobody_failed(self) -> None:
         for puppet in self.puppets.values():
             assert not puppet.failure, puppet.failure
-            put_back = {"quarantined: rolled-back", "quarantined: lost"} if self.rolled_back else set()
+            put_back = {"quarantined: rolled-back", "quarantined: unproved"} if self.rolled_back else set()
             failures = set(puppet.observer.failures) - put_back
             assert not failures, failures
 
@@ -258,6 +258,12 @@ class CompactedAndRolledBack(RolledBack, Compacted):
     """The same where the ledgers themselves are in a topic that does not go back with the offsets."""
 
 
+class KeptAndRolledBack(RolledBack):
+    """Without compaction, which by itself makes most of what was put back point to nothing."""
+
+    ledger = "ledger"
+
+
 SETTINGS = settings(
     max_examples=150,
     stateful_step_count=40,
@@ -273,7 +279,7 @@ def test_the_promise_holds_in_any_interleaving() -> None:
 
 
 def test_the_promise_holds_with_ledgers_in_a_topic() -> None:
-    run_state_machine_as_test(Compacted, settings=SETTINGS)
+    run_state_machine_as_test(Compacted, settings=settings(SETTINGS, max_examples=100))
 
 
 def test_no_ledger_that_was_put_back_is_believed() -> None:
@@ -283,15 +289,15 @@ def test_no_ledger_that_was_put_back_is_believed() -> None:
 def test_no_pointer_that_was_put_back_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The topic tells by itself: neither marks nor siblings are looked at."""
     monkeypatch.setattr(Witness, "_older", lambda *_: set())
-    run_state_machine_as_test(CompactedAndRolledBack, settings=settings(SETTINGS, max_examples=60))
+    run_state_machine_as_test(CompactedAndRolledBack, settings=settings(SETTINGS, max_examples=40))
 
 
 def test_without_a_look_behind_the_pointer_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Witness, "_older", lambda *_: set())
     monkeypatch.setattr(LedgerTopic, "followed", lambda *_: set())
     quick = settings(SETTINGS, phases=[Phase.generate], max_examples=400, print_blob=False)
-    with pytest.raises(BaseException, match="rows in two groups|published twice"):
-        run_state_machine_as_test(CompactedAndRolledBack, settings=quick)
+    with pytest.raises(BaseException, match=r"rows in two groups|published twice"):
+        run_state_machine_as_test(KeptAndRolledBack, settings=quick)
 
 
 def forget(*parts: str) -> Callable[[MarkSeal, bytes, Place], Mark | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 
 from stream_anon.kafka.clients.confluent.options import client_options, make
-from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
+from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, TOO_MANY_COPIES, await_known, not_created, settings_of
 from stream_anon.kafka.offset_ranges import offset_ranges
 from stream_anon.kafka.transport import (
     MARK,
@@ -247,7 +247,11 @@ def consume(consumer: Consumer, limit: int, timeout: float) -> list[Message]:
 
 
 def create_topics(
-    bootstrap: str, topics: Mapping[str, int], options: Mapping[str, Any] | None = None, replication: int = 1
+    bootstrap: str,
+    topics: Mapping[str, int],
+    options: Mapping[str, Any] | None = None,
+    replication: int = 1,
+    compacted: Collection[str] = (),
 ) -> list[str]:
     """Create the missing topics with these numbers of partitions and return their names; leave others unchanged."""
     chosen = {**client_options(options or {}), "bootstrap.servers": bootstrap}
@@ -257,7 +261,7 @@ def create_topics(
         present = admin.list_topics(timeout=_PATIENCE).topics
         missing = [name for name in topics if name not in present]
         if missing:
-            new = [NewTopic(name, topics[name], replication, config=SETTINGS) for name in missing]
+            new = [NewTopic(n, topics[n], replication, config=settings_of(n, compacted)) for n in missing]
             for asked in admin.create_topics(new, request_timeout=_PATIENCE).values():
                 asked.result()
             await_known(lambda: _known(admin, missing))

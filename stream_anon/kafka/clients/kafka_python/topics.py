@@ -13,7 +13,7 @@ from kafka import errors as client_errors
 from kafka.admin import ConfigResource, NewTopic
 
 from stream_anon.kafka.clients.kafka_python.options import client_options
-from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
+from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, TOO_MANY_COPIES, await_known, not_created, settings_of
 from stream_anon.kafka.offset_ranges import offset_ranges
 from stream_anon.kafka.transport import (
     MARK,
@@ -187,14 +187,20 @@ def _read_on(
 
 
 def create_topics(
-    bootstrap: str, topics: Mapping[str, int], options: Mapping[str, Any] | None = None, replication: int = 1
+    bootstrap: str,
+    topics: Mapping[str, int],
+    options: Mapping[str, Any] | None = None,
+    replication: int = 1,
+    compacted: Collection[str] = (),
 ) -> list[str]:
     """Create the missing topics with these numbers of partitions and return their names; leave others unchanged."""
     try:
         with closing(KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options or {})["admin"])) as admin:
             missing = [name for name in topics if name not in set(admin.list_topics())]
             if missing:
-                admin.create_topics([NewTopic(n, topics[n], replication, topic_configs=SETTINGS) for n in missing])
+                admin.create_topics(
+                    [NewTopic(n, topics[n], replication, topic_configs=settings_of(n, compacted)) for n in missing]
+                )
                 await_topics(admin, missing)
     except client_errors.KafkaError as error:
         raise not_created(type(error).__name__, _remedy(error)) from None
