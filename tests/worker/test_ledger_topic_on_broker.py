@@ -12,7 +12,8 @@ import pytest
 from broker_world import World, each_client, notes, policy_on, quarantine, rows
 from fifo import fifo_core
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
-from kafka.admin import NewPartitions
+from kafka.admin import ConfigResource, NewPartitions
+from kafka.errors import PolicyViolationError
 
 from stream_anon.cli import run
 from stream_anon.kafka.transport import Placed
@@ -114,14 +115,30 @@ def test_a_pointer_that_was_put_back_is_told_by_the_topic(world: World) -> None:
     nothing_more(world, again, 9)
 
 
+def cleaned_by(world: World, policy: str) -> None:
+    """Set the cleanup policy of the ledger topic."""
+    topic = str(world.ledger)
+    world.admin.alter_configs([ConfigResource("TOPIC", topic, {"cleanup.policy": policy})])
+
+    def done() -> bool:
+        found = world.admin.describe_configs([ConfigResource("TOPIC", topic)], config_filter="all")
+        return bool(found["topic"][topic]["cleanup.policy"]["value"] == policy)
+
+    world.until(done)
+
+
 @each_client
 def test_a_record_that_was_cut_off_is_told(world: World) -> None:
+    """The broker refuses it as long as the topic is compacted."""
     world.create().keep_ledgers()
     published(world, 0)
     world.leave()
-    place = TopicPartition(world.ledger, 0)
-    end = kept(world)[-1].offset + 1
-    world.admin.delete_records({place: end})
+    cut = {TopicPartition(world.ledger, 0): kept(world)[-1].offset + 1}
+    with pytest.raises(PolicyViolationError):
+        world.admin.delete_records(cut)
+    cleaned_by(world, "delete")
+    world.admin.delete_records(cut)
+    cleaned_by(world, "compact")
     again = world.worker()
     assert quarantine(world, again) == {0: "lost"}
     nothing_more(world, again, 3)
