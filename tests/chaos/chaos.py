@@ -35,6 +35,7 @@ ALLOWED = {"age", "zip", "illness", "rid", "_anon"}
 MUST_BE_ZERO = ("lost", "doubled", "under_policy", "rows_in_two_groups_uncommitted", "leaked_fields", "bad_exits")
 COMPACTED = {"cleanup.policy": "compact", "segment.ms": "5000", "min.cleanable.dirty.ratio": "0.01"}
 K = 5
+CLIENTS = ["kafka-python", "confluent-kafka"]
 PATIENCE = 40.0  # seconds for a worker to end: it needs less than 10, unless its client hangs
 
 
@@ -48,7 +49,7 @@ class Chaos:
         self.group = name
         self.folder = Path(tempfile.mkdtemp(prefix="chaos-"))
         text = (HERE / "policy.yaml").read_text().replace("BOOTSTRAP", bootstrap).replace("GROUP", name)
-        text = text.replace("CLIENT", options.client)
+        text = text.replace("CLIENT", "auto" if options.client == "mixed" else options.client)
         text = text.replace("LEDGER", f"ledger: {name}-ledger" if options.ledger else "")
         for word, role in (("INPUT", "in"), ("OUTPUT", "out"), ("DEAD", "dead")):
             text = text.replace(word, self.topics[role])
@@ -64,7 +65,7 @@ class Chaos:
         self.random = random.Random(options.seed)
         self.workers: list[subprocess.Popen[bytes]] = []
         self.events: Counter[str] = Counter()
-        self.restarts = 0
+        self.restarts = self.started = 0
         self.in_topic = 0
         self.log = (self.folder / "workers.log").open("ab")
 
@@ -72,6 +73,9 @@ class Chaos:
         command = [sys.executable, str(HERE / "worker.py"), str(self.policy), "--dwell", str(self.options.dwell)]
         if self.options.no_announce:
             command.append("--no-announce")
+        if self.options.client == "mixed":
+            command += ["--client", CLIENTS[self.started % 2]]
+        self.started += 1
         process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
         self.workers.append(process)
         return process
@@ -209,8 +213,8 @@ class Chaos:
 
     def waiting(self) -> set[tuple[int, int]]:
         """Rows that the ledgers leave to a successor."""
-        _, schema = prepare(self.policy)
-        kind = client_of(self.options.client).transport
+        loaded, schema = prepare(self.policy)
+        kind = client_of(loaded.policy.kafka.client).transport  # type: ignore[union-attr]
         transport = kind(self.bootstrap, self.group, self.topics["in"], transactional_id="reader")
         facts, bounds = transport.facts(self.topics["in"]), transport.bounds(self.topics["in"])
         store, left = store_of(transport, self.topics.get("ledger"), schema.keys.ledger), set()
@@ -346,7 +350,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=6)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent-kafka"])
+    parser.add_argument("--client", default="kafka-python", choices=[*CLIENTS, "mixed"])
     parser.add_argument("--rate", type=float, default=1_100)
     parser.add_argument("--dwell", type=float, default=0.05, help="seconds between sending and committing")
     parser.add_argument("--seed", type=int, default=1)
