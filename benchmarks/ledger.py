@@ -4,7 +4,7 @@ Records come at a steady rate for some bounds. Told are the time that partitions
 rows waited, what the ledgers cost, the memory of a row that waits, and the loss beside that of the engine alone, which
 gets the same records at the same times. Then the worker is gone without a word, and a successor takes over what waits.
 
-    python benchmarks/ledger.py --json                                        one partition, 20,000 records/s, bound 10 s
+    python benchmarks/ledger.py --json                                       one partition, 20,000 records/s, bound 10 s
     python benchmarks/ledger.py --json --partitions 4 --bound 60 --stores topic               1.2 million rows that wait
 """
 
@@ -97,8 +97,8 @@ def work(options: dict[str, Any], answers: Any) -> None:
         def suppressed(self, reason: str, records: int) -> None:
             self.rows_suppressed += records
 
-        def ledger(self, partition: int, characters: int) -> None:
-            self.written.append(characters)
+        def ledger(self, partition: int, beside: int, whole: int) -> None:
+            self.written.append(whole)
 
         def transaction(self, result: str, seconds: float) -> None:
             self.commits += 1

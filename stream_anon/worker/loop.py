@@ -274,5 +274,5 @@ class Worker:
         """Record that a plan is durable, and report what became visible."""
         published = self.state.commit(begun.plan, begun.texts)
         for number, draft in begun.plan.drafts.items():
-            self._observer.ledger(number, len(draft.text.metadata))
+            self._observer.ledger(number, len(begun.texts[number].metadata), len(draft.text.metadata))
         self._reporter.published(published, self._clock(), time.time())

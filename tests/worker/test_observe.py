@@ -105,7 +105,7 @@ def test_logs_hold_declared_fields_only(quiet_root: None) -> None:
 def test_a_partition_that_left_is_told_of_by_its_owner_alone() -> None:
     metrics = Metrics("trial", "abcdef", 2.0, ["age"])
     metrics.lag(3, 70)
-    metrics.ledger(3, 90)
+    metrics.ledger(3, 90, 2_000)
     metrics.left(3)
     metrics.left(4)
     text = generate_latest(metrics.registry).decode()

@@ -68,7 +68,7 @@ class InlineStore:
     keep_aside = keep
 
     def find(self, committed: Mapping[Place, Committed]) -> dict[Place, Found | LedgerError]:
-        """Decode the texts."""
+        """Decode the texts, each by itself."""
         return {place: decoded(self.codec, text, place) for place, text in committed.items()}
 
     def followed(self, committed: Mapping[Place, Committed | None]) -> set[int]:
