@@ -85,6 +85,8 @@ class Metrics(Observer):
             {"name": policy, "fingerprint": fingerprint[:12], "k_counts": counts}
         )
         self.last_round = time.monotonic()
+        age = gauge("round_age_seconds", "Time since the loop ended a round, told while it computes the next")
+        age.set_function(lambda: time.monotonic() - self.last_round)
 
     def consumed(self, records: int) -> None:
         """Count the records that were read."""

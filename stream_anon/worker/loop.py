@@ -88,6 +88,11 @@ class Worker:
         """Whether all assigned partitions are being processed."""
         return self.ownership.complete
 
+    @property
+    def unready(self) -> str:
+        """Why not all assigned partitions are being processed, empty if they are; another thread may ask."""
+        return "stopping" if self._stop else self.ownership.lacking
+
     def run(self) -> None:
         """Work until stopped, then leave nothing announced behind."""
         self.ownership.check_topics()

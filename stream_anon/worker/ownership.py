@@ -69,6 +69,21 @@ class Ownership:
         """Whether every assigned partition is restored and none is quarantined."""
         return self.membership is not None and not self._unrestored and not self.quarantined
 
+    @property
+    def lacking(self) -> str:
+        """What keeps it from being complete, in words with a remedy; may be asked for by another thread."""
+        quarantined, unrestored = dict(self.quarantined), list(self._unrestored)
+        found = [f"partition {n} is quarantined as {code}: {REMEDIES[code]}" for n, code in sorted(quarantined.items())]
+        if self.membership is None:
+            found.append("the consumer group is changing, or was not joined yet")
+        elif unrestored:
+            found.append(f"partitions {sorted(unrestored)} wait for {self._waits_for}: {_STUCK}")
+        return "\n".join(found)
+
+    @property
+    def _waits_for(self) -> str:
+        return "the group's first ledger" if self._early >= self._unrestored else "a transaction to end"
+
     def check_topics(self) -> None:
         """Refuse topics that cannot keep the promise, before anything is read."""
         settings = self._settings
@@ -268,9 +283,8 @@ class Ownership:
             self._stuck = now
         elif now - self._stuck >= _REPORT_EVERY:
             self._stuck = now
-            waits_for = "the group's first ledger" if self._early >= self._unrestored else "a transaction to end"
             facts = {"partitions": sorted(self._unrestored), "remedy": _STUCK}
-            _log.warning(f"waiting for {waits_for}", extra=facts)
+            _log.warning(f"waiting for {self._waits_for}", extra=facts)
 
     def _quarantine(self, number: int, code: str) -> None:
         self.quarantined[number] = code
