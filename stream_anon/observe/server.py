@@ -30,7 +30,7 @@ _Answer = tuple[HTTPStatus, bytes, str]
 class StatusServer:
     """A server in its own thread. `live` is false when the loop hangs, `ready` while a partition is left out.
 
-    What `warning` says, if anything, stands below the answer of `/readyz`.
+    What `warning` says, if anything, stands below the answer of `/readyz`, and `why` below that of either if it is no.
     """
 
     def __init__(
@@ -41,16 +41,17 @@ class StatusServer:
         host: str = "127.0.0.1",
         port: int = 0,
         warning: Callable[[], str] = str,
+        why: Callable[[], str] = str,
     ) -> None:
-        self._warning = warning
+        self._warning, self._why = warning, why
         self._registry, self._live, self._ready = registry, live, ready
         self._read = threading.Event()
         self._open: dict[asyncio.StreamWriter, None] = {}  # in order of arrival
         try:
             self._socket = socket.create_server((host, port), backlog=_QUEUE)
         except OSError as error:
-            why = f"the status port {host}:{port} is not available: {error.strerror}"
-            raise StreamAnonError(f"{why}; choose another with --status-port") from None
+            taken = f"the status port {host}:{port} is not available: {error.strerror}"
+            raise StreamAnonError(f"{taken}; choose another with --status-port") from None
         self._port = int(self._socket.getsockname()[1])
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started, self._stopped = threading.Event(), asyncio.Event()
@@ -126,7 +127,9 @@ class StatusServer:
         if path in ("/livez", "/readyz"):
             good = self._live() and (path == "/livez" or self._ready())
             warning = self._warning() if path == "/readyz" else ""
-            body = ("ok\n" if good else "no\n") + (f"warning: {warning}\n" if warning else "")
+            why = "" if good else self._why()
+            body = ("ok\n" if good else "no\n") + (f"{why}\n" if why else "")
+            body += f"warning: {warning}\n" if warning else ""
             status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
             return status, body.encode(), "text/plain"
         return HTTPStatus.NOT_FOUND, b"not found\n", "text/plain"

@@ -13,8 +13,9 @@ from stream_anon.errors import PrivacyViolation
 from stream_anon.kafka.transport import Ref
 from stream_anon.worker.core import Core
 from stream_anon.worker.group_life import Announced, Formed, GroupFacts, announce
-from stream_anon.worker.ledger.codec import combined, derive, digest_of
+from stream_anon.worker.ledger.codec import combined, digest_of
 from stream_anon.worker.ledger.ledger import Ledger, Members
+from stream_anon.worker.ledger.seal import derive
 
 
 class WithdrawnError(Exception):

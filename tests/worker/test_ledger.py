@@ -16,6 +16,7 @@ from stream_anon.worker.ledger.codec import Codec, LedgerError, b85encode, diges
 from stream_anon.worker.ledger.ledger import Ledger, Place, Seen, contains, without
 from stream_anon.worker.ledger.mark import Mark, MarkSeal, mark_room
 from stream_anon.worker.ledger.packing import Reader, Writer, partitions_of, unpack_members
+from stream_anon.worker.ledger.pointer import PointerSeal
 
 PLACE = Place("cluster", "topic", 3)
 CODEC = Codec.of(b"a secret")
@@ -150,6 +151,30 @@ def test_sizes_beyond_the_text_are_refused_before_room_is_made() -> None:
         out.number(number)
     with pytest.raises(ValueError, match="more members"):
         unpack_members(Reader(out.bytes()))
+
+
+@given(st.integers(0, 999), st.integers(0, 2**60), st.binary(max_size=50), st.integers(0, 2**60))
+def test_a_pointer_leads_to_one_record_of_one_place(partition: int, offset: int, record: bytes, low: int) -> None:
+    seal = PointerSeal(b"a secret")
+    pointer = seal.point("topic id", partition, offset, record)
+    text = seal.encode(pointer, low, PLACE)
+    assert seal.decode(text, PLACE) == pointer
+    assert text.offset == low
+    assert len(text.metadata) <= 120
+    assert INLINE.fits(text)
+    assert pointer != seal.point("topic anew", partition, offset, record)
+    assert pointer != seal.point("topic id", partition, offset, record + b"x")
+    assert PointerSeal(b"another secret").digest(record) != pointer.digest
+    others = (replace(PLACE, group="another"), replace(PLACE, partition=PLACE.partition + 1))
+    found = [refused(seal, text, place) for place in others]
+    found += [refused(PointerSeal(b"another secret"), text, PLACE), refused(seal, Committed(low, "Pabc\0"), PLACE)]
+    assert found == ["misplaced", "misplaced", "unreadable", "unreadable"]
+
+
+def refused(seal: PointerSeal, text: Committed, place: Place) -> str:
+    with pytest.raises(LedgerError) as caught:
+        seal.decode(text, place)
+    return caught.value.code
 
 
 sequences = st.dictionaries(st.integers(0, 999), st.integers(0, 2**35), max_size=12)
