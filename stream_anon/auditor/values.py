@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +19,11 @@ MISSING_VALUES = ("n/a", "na", "nan", "null", "missing", "?")
 """Words that stand for nothing unless the policy lists others."""
 
 _CACHED = 1_000_000
+
+_SHOWS_NOTHING = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Joiners, fillers, selectors of variants and Braille without a dot: characters nobody sees that are not called so."""
 
 
 class _Codes(dict[Any, int]):
@@ -47,15 +54,15 @@ class Comparison:
         'hiv'
         """
         if "unicode" in self.ignored:
+            value = "".join(letter for letter in _SHOWS_NOTHING.sub("", value) if not _unseen(letter))
             value = unicodedata.normalize("NFKC", value)
-            value = "".join(letter for letter in value if unicodedata.category(letter) != "Cf")
         if "case" in self.ignored:
             value = unicodedata.normalize("NFKC", value.casefold()) if not value.isascii() else value.lower()
-        return value.strip() if "space" in self.ignored else value
+        return re.sub(r"\s+", " ", value).strip() if "space" in self.ignored else value
 
     def is_missing(self, value: Any) -> bool:
         """Tell whether a value stands for a missing one."""
-        if value is None:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             return True
         return isinstance(value, str) and self.plain(value) in {"", *map(self.plain, self.missing)}
 
@@ -74,6 +81,11 @@ class SensitiveColumn:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codes", _Codes(self))
+
+    def codes_of(self, values: Iterable[Any]) -> list[int]:
+        """Return the numbers of many values; `true` is not 1, though Python finds one under the key of the other."""
+        codes = self.codes
+        return [codes[value if type(value) is not bool else text(value)] for value in values]
 
     def code(self, value: Any) -> int:
         """Return the number of a value, `UNKNOWN_CODE` for one that must not be published."""
@@ -113,6 +125,11 @@ class SensitiveColumn:
         if self.raised and isinstance(self.scale, TreeScale) and isinstance(value, str) and value in self.scale.spans:
             return hash((self.name, *self.scale.span(value))) or 2
         return UNKNOWN_CODE
+
+
+def _unseen(letter: str) -> bool:
+    """Tell whether a character is a format or control character, but no space."""
+    return unicodedata.category(letter) in ("Cf", "Cc") and not letter.isspace()
 
 
 def _number(value: Any) -> float | str:
