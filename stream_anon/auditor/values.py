@@ -69,18 +69,26 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SensitiveColumn:
-    """A sensitive attribute and how its values are told apart. `raised`: a value may be published as an ancestor."""
+    """A sensitive attribute and how its values are told apart.
+
+    `type` is that of the policy. `raised`: a value may be published as an ancestor. `absent`: one may be missing.
+    """
 
     name: str
     scale: Scale | None
-    numeric: bool
+    type: str
     raised: bool
+    absent: bool
     guard_field: str | None
     comparison: Comparison
     codes: dict[Any, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codes", _Codes(self))
+
+    @property
+    def _numeric(self) -> bool:
+        return self.type in ("integer", "number")
 
     def codes_of(self, values: Iterable[Any]) -> list[int]:
         """Return the numbers of many values; `true` is not 1, though Python finds one under the key of the other."""
@@ -91,8 +99,9 @@ class SensitiveColumn:
         """Return the number of a value, `UNKNOWN_CODE` for one that must not be published."""
         if self.scale is None:
             if self.comparison.is_missing(value):
-                return MISSING_CODE
-            return hash((self.name, _number(value) if self.numeric else self.comparison.plain(text(value)))) or 2
+                return MISSING_CODE if self.absent else UNKNOWN_CODE
+            known = _number(value, self.type == "integer") if self._numeric else self.comparison.plain(text(value))
+            return hash((self.name, known)) or 2
         value = self.respelled(value)
         if value is None or value == "":
             return UNKNOWN_CODE if math.isnan(self.scale.identity(None)) else MISSING_CODE
@@ -100,7 +109,7 @@ class SensitiveColumn:
 
     def nearly_equal(self) -> int:
         """Count published values that differ from another one only in punctuation, inner space or accents."""
-        if self.scale is not None or self.numeric:
+        if self.scale is not None or self._numeric:
             return 0
         letters: dict[str, set[int]] = {}
         for value, code in self.codes.items():
@@ -132,8 +141,11 @@ def _unseen(letter: str) -> bool:
     return unicodedata.category(letter) in ("Cf", "Cc") and not letter.isspace()
 
 
-def _number(value: Any) -> float | str:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return text(value)
+def _number(value: Any, whole: bool) -> float | str:
+    """Return the number that a value is or names, of whatever size if whole; its text if there is none."""
+    for kind in (int, float) if whole and not isinstance(value, float) else (float,):
+        try:
+            return kind(value)
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return text(value)
