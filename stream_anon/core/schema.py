@@ -93,7 +93,8 @@ class SensitiveColumn:
     def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
         """Return codes of values, and which of them have none."""
         if self.hierarchy is not None:
-            return self.hierarchy.encode([self._labels[memo_key(value)] for value in values] if self._labels else values)
+            labels = self._labels
+            return self.hierarchy.encode([labels[memo_key(value)] for value in values] if labels else values)
         codes = self._hash(values)
         missing = (codes == self._hash.missing) * int(Trouble.MISSING)
         return codes, missing if missing.any() and not self.missing_allowed else None

@@ -49,7 +49,7 @@ class Spelling:
 
     def __call__(self, value: object) -> str | None:
         """Return the text by which a value is known, None if it means a missing value."""
-        if value is None or value != value:  # noqa: PLR0124 - NaN, a number that is none
+        if value is None or value != value:  # NaN is not equal to itself
             return None
         if isinstance(value, str):
             text = self.fold(value)

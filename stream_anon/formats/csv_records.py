@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from stream_anon.core.decode import LineCount, Payload, Reject
 from stream_anon.errors import StreamAnonError
+from stream_anon.formats.format import refuse_same_names
 from stream_anon.formats.lines import LINE_LIMIT
 
 MOST_LINES = 100
@@ -115,10 +116,7 @@ class CsvRecords:
 
     def _name_columns(self, cells: Sequence[str]) -> None:
         names = [cell.strip() for cell in cells]
-        for place, name in enumerate(names):
-            if name in names[:place]:
-                first = names.index(name) + 1
-                raise StreamAnonError(f"{self._name}: columns {first} and {place + 1} have the same name: rename one")
+        refuse_same_names(self._name, names)
         self._columns = names
 
     def _no_header(self) -> StreamAnonError:
