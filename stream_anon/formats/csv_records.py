@@ -2,7 +2,8 @@
 
 A record has as many cells as the header; one with more or fewer is rejected, so that no value slips into another
 column. Quoting is strict. A record that never closes its quote is cut off after `MOST_LINES` lines: its first line is
-rejected, and reading goes on with the next one.
+rejected, and reading goes on with the next one. So it is where one quote too few and one too many, some rows on, would
+make a cell of whole rows.
 """
 
 from __future__ import annotations
@@ -105,6 +106,9 @@ class CsvRecords:
                 self._name_columns(cells)
                 self.count.header += source.next - start
                 return source.next
+            elif source.next - start > 1 and self._holds_rows(cells):
+                records.append((lines[start][0], Reject.NOT_CSV))
+                return start + 1
             else:
                 self.count.continued += source.next - start - 1
                 right = len(cells) == len(self._columns)
@@ -113,6 +117,17 @@ class CsvRecords:
 
     def _is_blank(self, cells: Sequence[str]) -> bool:
         return not cells or (len(cells) == 1 != len(self._columns) and not cells[0].strip())
+
+    def _holds_rows(self, cells: Sequence[str]) -> bool:
+        """Tell whether a cell is the end of one row, whole rows perhaps, and the beginning of another, cell by cell."""
+        last = len(self._columns) - 1
+        if last == 0 or len(cells) != last + 1:
+            return False
+        for place, cell in enumerate(cells):
+            before, *between = (line.count(self._delimiter) for line in cell.split("\n"))
+            if between and (before, between.pop()) == (last - place, place) and all(count == last for count in between):
+                return True
+        return False
 
     def _name_columns(self, cells: Sequence[str]) -> None:
         names = [cell.strip() for cell in cells]

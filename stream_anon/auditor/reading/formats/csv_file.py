@@ -24,8 +24,11 @@ class CsvFile(TableFormat):
 
         A line that is no record has no value in any column.
         """
+        return self._columns(path, raw=True)
+
+    def _columns(self, path: Path, raw: bool) -> Iterator[tuple[Columns, list[Bad]]]:
         with path.open("rb") as file:
-            table = CsvTable(path, file)
+            table = CsvTable(path, file, raw)
             nothing = [None] * len(table.names)
             for rows in parts(table, AT_ONCE):
                 cells = [nothing if isinstance(row, str) else row for _, row in rows]
@@ -35,7 +38,7 @@ class CsvFile(TableFormat):
 
     def published(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
         """Yield the columns without the marks that keep spreadsheets from running cells."""
-        for columns, bad in self.columns(path):
+        for columns, bad in self._columns(path, raw=False):
             yield {name: [cell and unquoted(cell) for cell in cells] for name, cells in columns.items()}, bad
 
 
