@@ -13,7 +13,7 @@ from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.spelling import EVERY_RULE, Spelling, near_equal
 from stream_anon.formats.tables import TableError, format_of
-from stream_anon.formats.writers import new_file, refuse_to_overwrite
+from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.insight.propose import Column, Proposal, columns_of, judge, policy_name, policy_text, subject_of
 from stream_anon.insight.sample import read_sample
 
@@ -42,6 +42,7 @@ def init(
         stream-anon init events.jsonl -o events.yaml --force
     """
     text = format_of(data).text
+    keep_apart([data], [out])
     refuse_to_overwrite(out, force)
     sample = read_sample(data, limit)
     rows = sample.rows

@@ -22,7 +22,7 @@ from stream_anon.cli.results import as_data, lines_of, result_of
 from stream_anon.core.decode import Rejection
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part, format_of, read_parts
-from stream_anon.formats.writers import new_file, refuse_to_overwrite
+from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.insight.before_after import Pair, pairs, typical
 from stream_anon.insight.sample import letters
 from stream_anon.local.trial import encode_all, try_stream
@@ -58,6 +58,7 @@ def preview(
     _, schema = prepare(policy)
     format_of(data)
     if html is not None:
+        keep_apart([data, policy], [html])
         refuse_to_overwrite(html, force)
     read = Tally([], schema.requirements.k, schema.counts)
     rejected: list[Rejection] = []

@@ -15,7 +15,8 @@ from stream_anon.formats.format import Format, Part, flat
 from stream_anon.formats.lines import Lines
 from stream_anon.formats.text_file import read_lines
 
-_FORMULA = frozenset("=+-@\t\r")
+_FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""What begins a formula in some spreadsheet: signs, their full-width forms, and blanks before them."""
 
 
 class CsvWriter:

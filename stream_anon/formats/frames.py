@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from stream_anon.core.decode import Payload, Reject
+from stream_anon.formats.format import refuse_same_names
 
 Records = Iterable[Mapping[str, Any] | bytes | str]
 """Plain records: mappings, or JSON text."""
@@ -27,10 +28,12 @@ def records_of(table: Any) -> Iterator[Mapping[str, Any] | bytes | str]:
     """
     match kind_of_frame(table):
         case "pandas":
+            refuse_same_names("the table", [str(name) for name in table.columns])
             yield from table.to_dict("records")
         case "polars":
             yield from table.iter_rows(named=True)
         case "arrow":
+            refuse_same_names("the table", table.column_names)
             for part in table.to_batches(max_chunksize=10_000):
                 yield from part.to_pylist()
         case _:

@@ -92,6 +92,6 @@ def letters(rejections: Sequence[Rejection]) -> list[dict[str, Any]]:
 
 def _row(payload: Payload) -> Row:
     if isinstance(payload, dict):
-        return {name: cell for name, cell in payload.items() if cell not in ("", None)}
+        return {name: cell for name, cell in flat(payload).items() if cell != ""}
     assert isinstance(payload, bytes)  # noqa: S101 - anything else was refused
     return flat(msgspec.json.decode(payload))

@@ -72,7 +72,7 @@ class Original:
             for name, scale in rules.quasi.items()
         }
         block["values"] = {
-            name: np.array([secret.codes[value] for value in map(hashable, column(name))], dtype=np.int64)
+            name: np.array(secret.codes_of(map(hashable, column(name))), dtype=np.int64)
             for name, secret in rules.sensitive.items()
         }
         block["guards"] = {}

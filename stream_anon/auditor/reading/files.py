@@ -49,7 +49,7 @@ def read_chunks(path: Path, rules: Rules | None, findings: Findings) -> Iterator
 
 def _tables(path: Path, kind: TableFormat, rules: Rules | None, findings: Findings) -> Iterator[Chunk]:
     judged = False
-    for columns, bad in kind.columns(path):
+    for columns, bad in kind.published(path):
         if not judged:
             _judge_columns(columns, rules, findings)
             judged = True
@@ -143,6 +143,6 @@ def _labels(values: list[Any], scale: Scale, typed: bool) -> list[Any]:
     for value in set(values):
         try:
             known[value] = None if value == "" else hashable(json.loads(value))
-        except ValueError:
+        except (ValueError, RecursionError):
             known[value] = value
     return [known[value] for value in values]

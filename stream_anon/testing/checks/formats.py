@@ -73,7 +73,7 @@ def _fields(payload: Payload) -> dict[str, Any]:
     rule("reads-what-is-there", not isinstance(decoded, tuple), "a row is rejected that is right")
     if isinstance(payload, bytes):
         return flat(msgspec.json.decode(payload))
-    return dict(payload) if isinstance(payload, Mapping) else {}
+    return flat(payload) if isinstance(payload, Mapping) else {}
 
 
 def refuses(made: Format, absent: Path, path: Path) -> None:
