@@ -19,6 +19,7 @@ from stream_anon.insight.propose.hints import (
     NAMES_A_PERSON,
     OFTEN_KNOWN_TO_OTHERS,
     SENSITIVE,
+    names_people,
     other_dates,
     personal,
 )
@@ -84,6 +85,8 @@ def _judge(column: Column) -> Proposal:
         return Proposal(column, "identifier", f'its name says so ("{_first(words & NAMES_A_PERSON)}")')
     if kind := personal(texts):
         return Proposal(column, "identifier", f"the values are {kind}")
+    if names_people(words) and len(texts) > FEW:
+        return Proposal(column, "identifier", f'its name says so ("{_first(words & A_PERSON)}")')
     if words & MAY_NAME_A_PERSON and (column.share > 0.5 or len(texts) > MANY):
         reason = f'its name ("{_first(words & MAY_NAME_A_PERSON)}") and {column.share:.0%} different values'
         return Proposal(column, "identifier", reason)
