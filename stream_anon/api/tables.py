@@ -63,8 +63,8 @@ def anonymize(
 ) -> AnonymizedTable:
     """Anonymize a whole table by a batch algorithm.
 
-    `table` is a path (.csv, .jsonl, .parquet), a pandas, Polars or Arrow table, or an iterable of records. Raises
-    `PolicyError` for a policy that cannot be used, `Unsupported` for one that the algorithm cannot honour,
+    `table` is a path (.csv, .tsv, .jsonl, .json, .parquet), a pandas, Polars or Arrow table, or an iterable of records.
+    Raises `PolicyError` for a policy that cannot be used, `Unsupported` for one that the algorithm cannot honour,
     `TooMuchLost` where more is rejected or suppressed than allowed.
 
     >>> import stream_anon

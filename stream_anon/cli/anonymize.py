@@ -43,10 +43,11 @@ class NotAgreed(StreamAnonError):
 
 
 def anonymize(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, .jsonl, .json or .parquet.", show_default=False)],
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
     out: Annotated[
-        Path, typer.Option("--output", "-o", help="The file to write: .csv, .jsonl or .parquet.", show_default=False)
+        Path,
+        typer.Option("--output", "-o", help="The file to write: .csv, .tsv, .jsonl or .parquet.", show_default=False),
     ],
     algorithm: Annotated[str, typer.Option("--algorithm", "-a", help=f"One of: {', '.join(ALGORITHMS)}.")] = "sweep",
     settings: Annotated[

@@ -25,7 +25,7 @@ _COLOURS = {"identifier": "red", "quasi_identifier": "cyan", "sensitive": "yello
 
 
 def init(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, .jsonl, .json or .parquet.", show_default=False)],
     out: Annotated[Path, typer.Option("--output", "-o", help="The policy to write.")] = Path("policy.yaml"),
     limit: Annotated[int, typer.Option("--limit", min=1, help="Read at most this many rows.")] = LIMIT,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,

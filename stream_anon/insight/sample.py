@@ -33,6 +33,12 @@ _MEANINGS = {
     Reject.REGISTRY_FRAMING: "is not JSON; it looks like schema-registry framing",
 }
 
+_REMEDIES = {
+    Reject.CELL_COUNT: "put quotes around cells that hold the separator",
+    Reject.NOT_UTF8: "save the table as UTF-8; if many lines are told: iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW",
+    Reject.NOT_OBJECT: "if the file is one array of all records, name it .json",
+}
+
 
 @dataclass
 class Sample:
@@ -54,6 +60,7 @@ class Sample:
                 f"this record {_MEANINGS[code]}; {len(lines):,} of {count:,} in the sample would be rejected for it",
                 str(self.file),
                 lines[0],
+                hint=_REMEDIES.get(code, ""),
                 severity=Severity.WARNING,
             )
             for code, lines in kinds.items()

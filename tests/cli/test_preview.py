@@ -51,6 +51,15 @@ def test_rows_are_shown_before_and_after(place: Path, capsys: pytest.CaptureFixt
     assert len(boxes) == 1
 
 
+def test_no_delay_seems_to_break_a_bound_by_records(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = Path("policy.yaml").read_text()
+    assert "{time: 3s}" in text
+    text = text.replace("{time: 3s}", "{time: 3s, records: 100}") + "algorithm: {name: fads}\n"  # leaves when due
+    Path("policy.yaml").write_text(text)
+    found = previewed(capsys, "data.jsonl", "--rate", "1000")
+    assert 0.09 < found["delay"]["longest"] <= found["delay"]["bound"] == 0.1
+
+
 def test_figures_agree_with_one_another(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = previewed(capsys, "data.jsonl", "--rate", "50")
     assert found["published"] + found["suppressed"] == found["records"] == COUNT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from stream_anon.core.hierarchy import HIERARCHIES
 from stream_anon.core.privacy import MODELS
-from stream_anon.formats.csv_table import CsvTable
+from stream_anon.formats.csv_table import CsvTable, TsvTable
 from stream_anon.formats.format import Format
 from stream_anon.formats.json_lines import JsonLines
 from stream_anon.formats.parquet import Parquet
@@ -94,9 +95,9 @@ def as_lines(path: Path, records: Records) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
-def as_csv(path: Path, records: Records) -> None:
+def as_csv(path: Path, records: Records, delimiter: str = ",") -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(records[0]))
+        writer = csv.DictWriter(file, list(records[0]), delimiter=delimiter)
         writer.writeheader()
         writer.writerows(records)
 
@@ -108,6 +109,7 @@ def as_parquet(path: Path, records: Records) -> None:
 FORMATS: dict[type[Format], Callable[[Path, Records], None]] = {
     JsonLines: as_lines,
     CsvTable: as_csv,
+    TsvTable: partial(as_csv, delimiter="\t"),
     Parquet: as_parquet,
 }
 

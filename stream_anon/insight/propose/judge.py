@@ -85,11 +85,11 @@ def _judge(column: Column) -> Proposal:
         return Proposal(column, "identifier", f'its name says so ("{_first(words & NAMES_A_PERSON)}")')
     if kind := personal(texts):
         return Proposal(column, "identifier", f"the values are {kind}")
-    if names_people(words) and len(texts) > FEW:
-        return Proposal(column, "identifier", f'its name says so ("{_first(words & A_PERSON)}")')
     if words & MAY_NAME_A_PERSON and (column.share > 0.5 or len(texts) > MANY):
         reason = f'its name ("{_first(words & MAY_NAME_A_PERSON)}") and {column.share:.0%} different values'
         return Proposal(column, "identifier", reason)
+    if names_people(words) and len(texts) > FEW:
+        return Proposal(column, "identifier", f'its name says so ("{_first(words & A_PERSON)}")')
     if other_dates(texts):
         question = "write the dates as YYYY-MM-DD, then it can be a quasi_identifier of type timestamp"
         return Proposal(column, "left out", "dates in a form that cannot be read with certainty", question)
