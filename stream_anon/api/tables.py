@@ -16,7 +16,7 @@ from stream_anon.core.decode import Rejection
 from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.formats.frames import frame_like, payload_of, records_of
-from stream_anon.formats.tables import AT_ONCE, Part, read_parts
+from stream_anon.formats.tables import AT_ONCE, Part, TableError, read_parts
 from stream_anon.formats.writers import new_file, writer_for
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
@@ -45,6 +45,8 @@ class AnonymizedTable:
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the groups to a CSV, JSON lines or Parquet file, whole or not at all."""
         target = Path(path)
+        if target.exists() and not overwrite:
+            raise TableError(f"{target}: already exists; name another file, or pass overwrite=True")
         with new_file(target, overwrite) as file:
             writer = writer_for(target, file)
             writer.write(self.groups)
