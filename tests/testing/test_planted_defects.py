@@ -8,11 +8,13 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from stream_anon import testing
+from stream_anon.auditor.scales.prefix import PrefixScale
 from stream_anon.batch.partitioner import Support, unwatched
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Reject
@@ -151,7 +153,25 @@ def _dearer(self: Prefix) -> CostTable:
     return CostTable(table.kind, units=table.units, levels=(0.1, 0.2, 0.3), highest=table.highest)
 
 
+def scale(**changes: Any) -> Plant:
+    """Check the hierarchy against a scale of the auditor with some of its methods replaced."""
+    of = classmethod(lambda cls, attribute, absent, folder: cls(3, False, absent))
+    known = {"codes": with_(PrefixScale, of=of, **changes)}
+
+    def plant() -> None:
+        with mock.patch("stream_anon.testing.checks.hierarchies.known_scales", return_value=known):
+            hierarchy()()
+
+    return plant
+
+
 HIERARCHY: dict[str, list[Plant]] = {
+    "auditor-agrees": [
+        scale(read=lambda self, label: "outside-hierarchy"),
+        scale(read=lambda self, label: PrefixScale.read(self, label)._replace(least=0.0, most=0.0)),  # type: ignore[union-attr]
+        scale(place=lambda self, value: PrefixScale.place(self, value) + 1.0),
+        scale(covers=lambda self, label, places: np.ones(len(places), dtype=np.bool_)),
+    ],
     "valid-settings": [settings_of_hierarchies(rules=_broken_rule), settings_of_hierarchies(types=("integer",))],
     "known-values-have-places": [hierarchy(known=["021", "none"])],
     "unknown-values-are-refused": [hierarchy(encode=lambda self, values: (np.zeros(len(values), np.int64), None))],
@@ -432,7 +452,19 @@ class Sparing(Writer):
         super().write(groups[:0])
 
 
+def read_by_the_auditor(found: list[Any]) -> Plant:
+    """Check the format as if the auditor knew it, and found these columns."""
+
+    def plant() -> None:
+        place = "stream_anon.testing.checks.formats"
+        with mock.patch(f"{place}.auditors"), mock.patch(f"{place}.raw_columns", return_value=found):
+            table()()
+
+    return plant
+
+
 FORMAT: dict[str, list[Plant]] = {
+    "auditor-agrees": [read_by_the_auditor([]), read_by_the_auditor([({"who": ["p1"]}, [])])],
     "known-by-suffix": [table(suffixes=("BARS",)), table(suffixes=())],
     "reads-what-is-there": [table(lines=lambda self, path: Bars.lines(self, path)[:-1])],
     "parts-follow-one-another": [table(first=lambda self, start: 1)],
@@ -460,6 +492,7 @@ def test_the_broken_rule_is_named(kind: str, rule: str, plant: Plant) -> None:
 SOUND = {
     "models": model(),
     "hierarchies": hierarchy(),
+    "scales": scale(),
     "batches": batch(),
     "formats": table(),
     "streams": watched(lambda run: meet_deadlines_alone(run, [row | {"person": 50} for row in ROWS[:6]], [0], 4.0)),
