@@ -25,7 +25,7 @@ from stream_anon.cli.ready import make_batch_ready
 from stream_anon.cli.results import audit_of, lines_in_words, raised_in_words, result_of, whole
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.tables import format_of, read_parts
-from stream_anon.formats.writers import new_file, refuse_to_overwrite, writer_for
+from stream_anon.formats.writers import new_file, refuse_to_overwrite, refuse_what_cannot_be_written, writer_for
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
 from stream_anon.report import page_of, render
@@ -78,8 +78,8 @@ def anonymize(
         stream-anon anonymize patients.csv -p policy.yaml -o out.jsonl --algorithm mondrian --set order=[sex,age]
     """
     loaded, schema = prepare(policy)
-    for path in (data, out):
-        format_of(path)
+    format_of(data)
+    refuse_what_cannot_be_written(out)
     for path in (out, *([report] if report else [])):
         refuse_to_overwrite(path, force)
     limits = Limits.of(schema.policy, max_rejected, max_suppressed)

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from stream_anon.formats.format import RecordWriter, TableError
+from stream_anon.formats.format import Format, RecordWriter, TableError
 from stream_anon.formats.tables import format_of
 
-__all__ = ["RecordWriter", "new_file", "refuse_to_overwrite", "writer_for"]
+__all__ = ["RecordWriter", "new_file", "refuse_to_overwrite", "refuse_what_cannot_be_written", "writer_for"]
 
 
 @contextmanager
@@ -39,6 +39,13 @@ def refuse_to_overwrite(path: Path, overwrite: bool = False) -> None:
         raise TableError(f"{path}: cannot be written: there is no folder {path.parent}")
     if path.exists() and not overwrite:
         raise TableError(f"{path}: already exists; name another file, or pass --force")
+
+
+def refuse_what_cannot_be_written(path: Path) -> None:
+    """Raise TableError if files of that name cannot be written: before the work, not after it."""
+    made = format_of(path)
+    if type(made).writer is Format.writer:
+        raise TableError(f"{path}: {made.name} files can be read, not written")
 
 
 def writer_for(path: Path, file: IO[bytes], quote_formulas: bool = True) -> RecordWriter:
