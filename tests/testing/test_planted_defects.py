@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from stream_anon import testing
+from stream_anon.auditor.models.base import Built, Counts, ValueModel
+from stream_anon.auditor.models.k_anonymity import KAnonymity
 from stream_anon.auditor.scales.prefix import PrefixScale
 from stream_anon.batch.partitioner import Support, unwatched
 from stream_anon.core.batch import Batch
@@ -99,7 +101,38 @@ def _broken_rule(self: Any, *given: Any) -> Any:
     yield Problem(("most",), "bad-value", "never right", "give up")
 
 
+class Audited(ValueModel):
+    """The same as the auditor defines it."""
+
+    code, meaning, attribute = "max_share", "a value with too large a share", "illness"
+
+    @classmethod
+    def read(cls, spec: dict[str, Any], columns: Any, folder: Path) -> Built:
+        return cls(), ""
+
+    def promise(self, who: str) -> str:
+        return "no value has a share above a half"
+
+    def failing(self, counts: Counts) -> Any:
+        return counts.share > 0.5 + 1e-9
+
+
+def audited(**changes: Any) -> Plant:
+    """Check the model against a definition of the auditor with some of its methods replaced."""
+
+    def plant() -> None:
+        known = {"k_anonymity": KAnonymity, "max_share": with_(Audited, **changes)}
+        with mock.patch("stream_anon.auditor.policy.known_models", return_value=known):
+            model()()
+
+    return plant
+
+
 MODEL: dict[str, list[Plant]] = {
+    "auditor-agrees": [
+        audited(failing=lambda self, counts: counts.share > 0.4),
+        audited(failing=lambda self, counts: np.zeros(len(counts.starts), dtype=np.bool_)),
+    ],
     "valid-settings": [settings_of_models(forms=()), settings_of_models(rules=_broken_rule)],
     "follows-its-definition": [model(definition=lambda rows: True)],
     "never-negative": [model(judge=lambda self, *given: -1.0), model(judge=lambda self, *given: float("nan"))],
@@ -491,6 +524,7 @@ def test_the_broken_rule_is_named(kind: str, rule: str, plant: Plant) -> None:
 
 SOUND = {
     "models": model(),
+    "audited models": audited(),
     "hierarchies": hierarchy(),
     "scales": scale(),
     "batches": batch(),

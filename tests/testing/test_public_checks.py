@@ -21,7 +21,7 @@ from stream_anon.formats.json_lines import JsonLines
 from stream_anon.formats.parquet import Parquet
 from stream_anon.formats.tables import known_formats
 from stream_anon.testing import check_format, check_hierarchy, check_model
-from stream_anon.testing.checks.models import Definition, Rows, holders_of
+from stream_anon.testing.checks.models import VALUES, Definition, Rows, holders_of
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -55,6 +55,8 @@ CASES: list[tuple[dict[str, Any], Definition | None, dict[str, Any]]] = [
     ({"model": "alpha_k", "k": 3, "estimate": {"after": 50}} | ON, None, {"psf": "wish"}),
     ({"model": "t_closeness", "t": 0.4, "estimate": {"after": 50}} | ON, None, {}),
     ({"model": "t_closeness", "t": 0.3, "distance": "ordered", "estimate": {"after": 50}} | ON, None, {}),
+    ({"model": "t_closeness", "t": 0.4, "reference": dict.fromkeys(VALUES, 1)} | ON, None, {}),
+    ({"model": "t_closeness", "t": 0.3, "distance": "ordered", "reference": dict.fromkeys(VALUES, 1)} | ON, None, {}),
     ({"model": "guarding_node", "p": 0.5} | ON, None, GUARDED),
 ]
 
