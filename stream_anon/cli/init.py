@@ -16,10 +16,13 @@ from stream_anon.core.spelling import EVERY_RULE, Spelling, near_equal
 from stream_anon.formats.tables import TableError, format_of
 from stream_anon.formats.writers import new_file, refuse_to_overwrite
 from stream_anon.insight.propose import Column, Proposal, columns_of, judge, policy_name, policy_text, subject_of
-from stream_anon.insight.sample import read_sample
+from stream_anon.insight.sample import read_sample, remedy_of
 
 LIMIT = 100_000
 """Rows that are looked at: enough to meet nearly every value, few enough to take some seconds."""
+
+MANY_LOST = 0.05
+"""A share of unreadable lines that is no matter of single slips: the file is of another kind than its name says."""
 
 _COLOURS = {"identifier": "red", "quasi_identifier": "cyan", "sensitive": "yellow", "left out": "dim"}
 
@@ -74,6 +77,8 @@ def init(
     if left_out:
         lost = f"{len(left_out):,} lines are no records and were left out: {_told(sample.unread)}"
         console.print(Text(lost, style="yellow"))
+        if len(left_out) > MANY_LOST * (len(rows) + len(left_out)):
+            console.print(Text(f"that is a lot: {remedy_of(sample.unread)}", style="yellow"))
     subject = subject_of(proposals)
     console.print(f"k counts {'records' if subject is None else f'different values of {subject.name}'}: see DECIDE")
     console.print(f"wrote {', '.join(map(str, [out, *files]))} from {counted}")

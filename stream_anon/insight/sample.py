@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,6 +66,12 @@ class Sample:
             )
             for code, lines in kinds.items()
         ]
+
+
+def remedy_of(rejections: Sequence[Rejection]) -> str:
+    """Return what helps against the most frequent reason for lines that are not records."""
+    code = Counter(rejection.code for rejection in rejections).most_common(1)[0][0]
+    return _REMEDIES.get(code, f"look up {code} in docs/tables.md")
 
 
 def read_sample(path: Path, limit: int = LIMIT) -> Sample:

@@ -119,6 +119,16 @@ def test_spellings(place: Path, values: list[str], told: bool, capsys: pytest.Ca
     assert ("only in spelling" in capsys.readouterr().err) is told
 
 
+def test_another_encoding(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cities = ["Zürich", "Bern", "Basel"]
+    lines = [f"{20 + i % 50},{cities[i % 3]}\n" for i in range(60)]
+    Path("t.csv").write_text("age,city\n" + "".join(lines), encoding="latin-1")
+    assert run(["init", "t.csv"]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "20 lines are no records" in told
+    assert "that is a lot: save the table as UTF-8" in told
+
+
 def test_dates_with_slips(place: Path) -> None:
     days = [f"1980-03-{i % 28 + 1:02d}" if i % 30 else "8/3/1980" for i in range(200)]
     Path("t.csv").write_text("born,sex\n" + "".join(f"{day},{'fm'[i % 2]}\n" for i, day in enumerate(days)))

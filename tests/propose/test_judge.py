@@ -96,6 +96,12 @@ def test_a_number_with_words_for_missing() -> None:
     assert found.column.odd == ROWS // 4
 
 
+def test_numbers_that_are_written_in_several_ways() -> None:
+    found = proposed("cost", each(lambda i: f"{i * 7}.50" if i % 9 else f"{i * 7},50"))
+    assert (found.role, found.shape) == ("identifier", None)
+    assert found.decide.startswith("most are numbers")
+
+
 def test_the_range_holds_the_sample_with_room() -> None:
     found = proposed("age", each(lambda i: str(17 + i % 74)))
     assert found.shape is not None

@@ -22,6 +22,9 @@ NEARLY_UNIQUE = 0.9
 NEARLY_ALL = 0.95
 """A share of dates from which on a column is one of dates, and its other values are slips."""
 
+MOSTLY = 0.8
+"""A share of numbers from which on a column of text is one of numbers that somebody wrote in several ways."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -96,6 +99,13 @@ class Column:
             for i, text in enumerate(plain)
             if (trouble is not None and trouble[i]) or text.isdigit() or len(text) < 8  # a number could be an instant
         )
+
+    @property
+    def mostly_numbers(self) -> bool:
+        """Whether most values of a column that does not read as numbers are numbers all the same."""
+        decoder = Decoder({"x": "number"})
+        read = sum(n for text, n in self.counts.items() if type(decoder.convert({"x": text})) is not tuple)
+        return self.text and read > MOSTLY * self.present
 
     def numbers(self) -> list[float]:
         """Return the different values as numbers; only for a column that reads as such."""

@@ -118,9 +118,10 @@ def _by_values(column: Column, shape: Shape | None) -> Proposal:
         question = "a number of the record or of the person? If it is a measurement, take the line below"
         return Proposal(column, "identifier", f"whole numbers, {column.share:.0%} different", question, shape)
     if column.unique and not numeric and (shape is None or shape.type != "timestamp"):
-        return Proposal(
-            column, "identifier", f"{column.share:.0%} different values", "does it name a person or a record?"
-        )
+        question = "does it name a person or a record?"
+        if column.mostly_numbers:
+            question = "most are numbers: write the others so, with a point and nothing else, and it can be generalized"
+        return Proposal(column, "identifier", f"{column.share:.0%} different values", question)
     if shape is None:
         length = sum(map(len, column.counts)) / len(column.counts)
         kind = "free text can hold anything" if length > FREE_TEXT else f"{len(column.counts):,} different values"
