@@ -108,4 +108,4 @@ def _row(payload: Payload) -> Row:
     if isinstance(payload, dict):
         return {name: cell for name, cell in payload.items() if cell not in ("", None)}
     assert isinstance(payload, bytes)  # noqa: S101 - anything else was refused
-    return flat(msgspec.json.decode(payload))
+    return {name: value for name, value in flat(msgspec.json.decode(payload)).items() if value != ""}

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from test_any_bytes import refusal_of
 from test_one_verdict import POLICY
 
+import stream_anon
 from stream_anon.auditor.raw.original import raw_columns
 from stream_anon.auditor.reading.formats import Unreadable
 from stream_anon.cli import run
@@ -77,6 +78,40 @@ def test_both_readers_agree(data: bytes) -> None:
     rows = [pair for part in parts for pair in zip(part.numbers.tolist(), part.payloads, strict=True)]
     refused = [(number, refusal_of(decoder, row)) for number, row in rows]
     assert [(number, code) for number, code in refused if code] == bad
+
+
+EMPTY = [
+    # remark, type, hierarchy, two values
+    ("codes", "category", {"kind": "prefix", "length": 3}, ("021", "022")),
+    ("a list", "category", {"kind": "flat", "values": ["a", "b"]}, ("a", "b")),
+    ("a tree", "category", {"kind": "tree", "tree": {"any": ["a", "b"]}}, ("a", "b")),
+    ("dates", "timestamp", {"kind": "calendar", "levels": ["day", "year"]}, ("2026-01-01", "2026-03-08")),
+]
+
+
+@pytest.mark.parametrize(("kind", "hierarchy", "values"), [case[1:] for case in EMPTY], ids=[case[0] for case in EMPTY])
+@pytest.mark.parametrize("allowed", [{"missing": "leaf", "unknown": "leaf"}, {}])
+def test_empty_text_is_no_value(kind: str, hierarchy: Any, values: tuple[str, str], allowed: dict[str, str]) -> None:
+    """In JSON as in CSV, for the run as for the auditor."""
+    field = {"role": "quasi_identifier", "type": kind, "hierarchy": hierarchy} | allowed
+    policy = stream_anon.Policy.model_validate(
+        {"version": 1, "name": "e", "attributes": {"x": field}, "privacy": [{"model": "k_anonymity", "k": 2}]}
+    )
+    raw = [{"x": value} for value in (*values, "", "", None, None, "odd", "odd")]
+    result = stream_anon.anonymize(raw, policy, algorithm="mondrian")
+    if allowed:
+        assert sum(record["x"] == "(missing)" for record in result.table) == 4
+    else:
+        assert result.rejected == {"missing": 4, "unknown": 2}
+    assert stream_anon.audit(result.table, policy, raw=raw).findings == ()
+
+
+def test_init_leaves_empty_text_out(place: Path) -> None:
+    cities = ["Bigtown"] * 180 + [f"Village {i}" for i in range(15)] + [""] * 5
+    rows = [{"city": city, "age": i % 50} for i, city in enumerate(cities)]
+    Path("t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run(["init", "t.jsonl", "-o", "new.yaml"]) == 0
+    assert "missing: leaf" in Path("new.yaml").read_text()
 
 
 def test_tabs(place: Path) -> None:
