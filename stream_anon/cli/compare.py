@@ -57,7 +57,7 @@ class Run:
 
 
 def compare(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, .jsonl, .json or .parquet.", show_default=False)],
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
     k: Annotated[
         str, typer.Option("--k", help="People per group (records, without a subject), several with commas.")

@@ -165,6 +165,9 @@ class Schema:
     @classmethod
     def of(cls, policy: Policy) -> Schema:
         """Build and check everything for a policy, whether or not it came from a file."""
+        if not isinstance(policy, Policy):
+            read = "load_policy(path) reads one from a file, Policy.model_validate(data) makes one of a mapping"
+            raise TypeError(f"a Policy is needed, not a {type(policy).__name__}: {read}")
         return cls.compile(_InMemory(policy))
 
     @classmethod

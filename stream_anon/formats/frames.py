@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -21,11 +22,13 @@ def kind_of_frame(table: Any) -> str:
 
 
 def records_of(table: Any) -> Iterator[Mapping[str, Any] | bytes | str]:
-    """Yield the records of a table in memory.
+    """Yield the records of a table in memory; raise TypeError for what is one record, or a name, and no table.
 
     >>> list(records_of([{"a": 1}]))
     [{'a': 1}]
     """
+    if isinstance(table, str | bytes | Mapping | os.PathLike):
+        raise TypeError(f"records are needed, many of them, not one {type(table).__name__}: put one record into a list")
     match kind_of_frame(table):
         case "pandas":
             refuse_same_names("the table", [str(name) for name in table.columns])

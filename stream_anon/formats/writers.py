@@ -9,10 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from stream_anon.formats.format import RecordWriter, TableError
+from stream_anon.formats.format import Format, RecordWriter, TableError
 from stream_anon.formats.tables import format_of
 
-__all__ = ["RecordWriter", "keep_apart", "new_file", "refuse_to_overwrite", "writer_for"]
+__all__ = [
+    "RecordWriter",
+    "keep_apart",
+    "new_file",
+    "refuse_to_overwrite",
+    "refuse_what_cannot_be_written",
+    "writer_for",
+]
 
 
 @contextmanager
@@ -54,6 +61,13 @@ def _are_one(path: Path, other: Path) -> bool:
     if path.exists() and other.exists():
         return path.samefile(other)
     return os.path.realpath(path) == os.path.realpath(other)
+
+
+def refuse_what_cannot_be_written(path: Path) -> None:
+    """Raise TableError if files of that name cannot be written: before the work, not after it."""
+    made = format_of(path)
+    if type(made).writer is Format.writer:
+        raise TableError(f"{path}: {made.name} files can be read, not written")
 
 
 def writer_for(path: Path, file: IO[bytes], quote_formulas: bool = True) -> RecordWriter:

@@ -15,6 +15,7 @@ from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch
 from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.policy import Policy
+from stream_anon.policy.settings import STREAM_ALGORITHMS
 from stream_anon.stream import build
 
 K, ROWS, DELAY = 5, 2_000, 300
@@ -94,12 +95,8 @@ def furthest(group: Group, of: Schema) -> int:
     return int(np.argmin([price(np.delete(qi, i, axis=0)) for i in range(len(qi))]))
 
 
-ALGORITHMS: dict[str, dict[str, Any]] = {
-    "cail": {"name": "cail"},
-    "standing": {"name": "cail", "clusters": "standing"},
-    "castle": {"name": "castle"},
-    "fads": {"name": "fads"},
-}
+ALGORITHMS: dict[str, dict[str, Any]] = {name: {"name": name} for name in STREAM_ALGORITHMS.words}
+ALGORITHMS["standing"] = {"name": "cail", "clusters": "standing"}
 
 
 CASES = [("cail", model, rare) for model in MODELS for rare in SKEWS]
