@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from stream_anon.core.batch import Batch, identities
 from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.judging.counting import satisfied_by
 from stream_anon.core.judging.judge import Judge
+from stream_anon.core.judging.regions import regions
 from stream_anon.core.kernels import Prices, cell_prices, compiled, price
 from stream_anon.core.privacy import SensitiveModel
 from stream_anon.core.schema import Schema
@@ -30,6 +32,9 @@ MOST_DECOYS = 0.3
 
 MEMORY = 400
 """Blocks over which the share of refused ones is averaged."""
+
+MANY = 2_000
+"""Blocks among which one looks for its nearest: of more, each region by itself."""
 
 FEW = 40
 """Blocks after which their size may be changed again."""
@@ -47,6 +52,7 @@ class Veto:
         self._judged = self._refused = 0.0
         self._since = 0
         self._sure: dict[int, float] = {}
+        self._telling: dict[int, float] = {}
 
     @property
     def blind(self) -> bool:
@@ -74,13 +80,31 @@ class Veto:
         if self._models:
             refused = ~good | self._pick_decoys(rows.ref[order], starts)
             refused[fresh:] = True
-            self._learn(rows.sensitive[order], good[:fresh])
+            self._learn(rows.sensitive[order], starts[: fresh + 1], good[:fresh])
         else:
             refused = ~good
         if not refused.any():
             return blocks, None
-        parts, rest = self._merge(rows.qi[order], starts, refused, judge)
+        parts, rest = self._merge_by_regions(rows.qi[order], starts, refused, judge)
         return [order[part] for part in parts], None if rest is None else order[rest]
+
+    def enlarge(self, rows: Batch, blocks: list[Ints]) -> bool:
+        """Judge all blocks of a table; tell whether larger ones are to be made, for too many of these are refused."""
+        if not self._models or len(blocks) < FEW:
+            return False
+        self._forget()
+        order, starts = np.concatenate(blocks), np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
+        good = Judge(_light(rows, order), self._schema).each(starts)
+        self._note(rows.sensitive[order], starts, good)
+        if self._wanted() <= MOST_DECOYS:
+            return False
+        self.people += max(1, self.people // 4)
+        return True
+
+    def possible(self, rows: Batch) -> bool:
+        """Tell whether all rows together satisfy what is counted: if not, no merging leads anywhere."""
+        everything = np.arange(len(rows), dtype=np.int64)
+        return satisfied_by(Judge(_light(rows, everything), self._schema).need, everything)
 
     def holds(self, rows: Batch, block: Ints) -> bool:
         """Tell whether these rows may leave together."""
@@ -94,20 +118,37 @@ class Veto:
         order = np.concatenate(blocks)
         starts = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
         good = Judge(_light(rows, order), self._schema).each(starts)
-        self._learn(rows.sensitive[order], good)
+        self._learn(rows.sensitive[order], starts, good)
         return np.asarray(good & ~self._pick_decoys(rows.ref[order], starts))
 
-    def _merge(self, qi: Ints, starts: Ints, refused: Flags, judge: Judge) -> tuple[list[Ints], Ints | None]:
+    def _merge_by_regions(self, qi: Ints, starts: Ints, refused: Flags, judge: Judge) -> tuple[list[Ints], Ints | None]:
+        """Merge refused blocks within regions; what a region cannot place goes to the next one, as a refused block."""
+        blocks = [np.arange(*ends) for ends in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
+        groups: list[Ints] = []
+        rest: Ints | None = None
+        for region in regions(qi[starts[:-1]], MANY):
+            parts, flags = [blocks[b] for b in region.tolist()], refused[region]
+            if rest is not None:
+                parts, flags = [*parts, rest], np.append(flags, True)
+            made, rest = self._merge(qi, parts, flags, judge)
+            groups += made
+        while rest is not None and groups:  # a part of the last region alone: it takes in others until it may leave
+            made, rest = self._merge(
+                qi, [*groups[-MANY:], rest], np.arange(len(groups[-MANY:]) + 1) >= len(groups[-MANY:]), judge
+            )
+            groups = groups[:-MANY] + made
+        return groups, rest
+
+    def _merge(self, qi: Ints, blocks: list[Ints], refused: Flags, judge: Judge) -> tuple[list[Ints], Ints | None]:
         """Merge refused blocks, each with the one that adds least, until none is refused or one holds everything."""
         prices = self._schema.prices
-        low, high = np.minimum.reduceat(qi, starts[:-1], axis=0), np.maximum.reduceat(qi, starts[:-1], axis=0)
+        size = np.array([len(block) for block in blocks], dtype=np.int64)
+        order, first = np.concatenate(blocks), np.concatenate([[0], np.cumsum(size)[:-1]])
+        low, high = np.minimum.reduceat(qi[order], first, axis=0), np.maximum.reduceat(qi[order], first, axis=0)
         cost = np.zeros(len(low))
         for column, weight in zip(cell_prices(prices.facts, prices.values, low, high).T, prices.weight, strict=True):
             cost += weight * column
-        size = np.diff(starts).astype(np.int64)
-        parts: list[Ints | None] = [
-            np.arange(*ends) for ends in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-        ]
+        parts: list[Ints | None] = [*blocks]
         waiting = np.flatnonzero(refused).tolist()
         alive = len(parts)
         while waiting:
@@ -145,17 +186,12 @@ class Veto:
             chosen[b] = int.from_bytes(digest, "little") < limit
         return chosen
 
-    def _learn(self, sensitive: Ints, good: Flags) -> None:
-        """Follow how often blocks are refused and how common the most common values are; adapt the size of blocks."""
-        fade = 0.5 ** (len(good) / MEMORY)
-        self._judged = fade * self._judged + len(good)
-        self._refused = fade * self._refused + float(np.count_nonzero(~good))
+    def _learn(self, sensitive: Ints, starts: Ints, good: Flags) -> None:
+        """Follow how often blocks are refused, and how telling those are; adapt the size of blocks."""
+        if not len(good):
+            return
+        self._note(sensitive[: starts[-1]], starts, good)
         self._since += len(good)
-        for model in self._models:
-            if isinstance(model, SensitiveModel):
-                _, counts = np.unique(sensitive[:, model.column], return_counts=True)
-                top = counts.max() / counts.sum()
-                self._sure[model.column] = fade * self._sure.get(model.column, top) + (1 - fade) * top
         if self._since < FEW:
             return
         wanted = self._wanted()
@@ -164,21 +200,58 @@ class Veto:
         elif wanted < MOST_DECOYS / 4 and self.people > self._least:
             self._resize(max(self._least, self.people - max(1, self.people // 12)))
 
+    def _note(self, sensitive: Ints, starts: Ints, good: Flags) -> None:
+        """Add to the averages: refusals, and how common the most common value is, everywhere and in refused blocks."""
+        fade = 0.5 ** (len(good) / MEMORY)
+        self._judged = fade * self._judged + len(good)
+        self._refused = fade * self._refused + float(np.count_nonzero(~good))
+        for model in self._models:
+            if isinstance(model, SensitiveModel):
+                everywhere, within = top_shares(sensitive[:, model.column], starts)
+                before = self._sure.get(model.column, everywhere)
+                self._sure[model.column] = fade * before + (1 - fade) * everywhere
+                self._telling[model.column] = fade * self._telling.get(model.column, 0.0) + float(within[~good].sum())
+
     def _resize(self, people: int) -> None:
-        self.people, self._since, self._judged, self._refused = people, 0, 0.0, 0.0
+        self.people, self._since = people, 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._judged = self._refused = 0.0
+        self._telling.clear()
 
     def _wanted(self) -> float:
-        """Return the share of decoys after which a merge makes no value `SURER` than it is by itself."""
+        """Return the share of decoys after which a merge makes no value `SURER` than it is by itself.
+
+        A merge comes from a refusal, and then a member has the most common value as often as in refused blocks; or from
+        a decoy, and then as often as anywhere. Both together may be `SURER` than anywhere.
+        """
         if not self._judged or not self._refused:
             return 0.0
         share, wanted = self._refused / self._judged, 0.0
         for model in self._models:
             column = model.column if isinstance(model, SensitiveModel) else -1
             sure = min(max(model.certainty(), self._sure.get(column, 0.0)), 1.0)
-            proof = SURER * sure / max(1.0 - sure, 1e-9)  # how likely a merge may be to come from a refusal
+            told = self._telling[column] / self._refused if column in self._telling else 1.0
+            proof = SURER * sure / max(told - sure, 1e-9)  # how likely a merge may be to come from a refusal
             if proof < 1.0:
                 wanted = max(wanted, share * (1.0 / proof - 1.0))
         return wanted
+
+
+def top_shares(values: Ints, starts: Ints) -> tuple[float, Floats]:
+    """Return the share of the most common value among all, and in each block the share of its own most common one.
+
+    >>> top_shares(np.array([7, 7, 9, 8, 8, 8]), np.array([0, 3, 6]))
+    (0.5, array([0.66666667, 1.        ]))
+    """
+    found, code = np.unique(values, return_inverse=True)
+    size = np.diff(starts)
+    block = np.repeat(np.arange(len(size)), size)
+    pairs, counts = np.unique(block * len(found) + code, return_counts=True)
+    within = np.zeros(len(size))
+    np.maximum.at(within, pairs // len(found), counts)
+    return float(np.bincount(code).max() / len(code)), within / size
 
 
 @compiled
