@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from stream_anon.core.hierarchy import Ints
+from stream_anon.core.kernels import Prices, cell_prices
 
 
-def regions(points: Ints, most: int) -> list[Ints]:
+def regions(prices: Prices, points: Ints, most: int) -> list[Ints]:
     """Return the numbers of the points, region by region, neighbours one after the other; none has more than `most`.
 
-    >>> [region.tolist() for region in regions(np.array([[5], [1], [9], [2]]), most=2)]
-    [[1, 3], [0, 2]]
+    A region is cut at the median of the column in which two of its points cost most together.
     """
     todo, found = [np.arange(len(points))], []
     while todo:
@@ -19,7 +19,9 @@ def regions(points: Ints, most: int) -> list[Ints]:
         if len(index) <= most:
             found.append(np.sort(index))
             continue
-        differ = [len(np.unique(points[index, q])) for q in range(points.shape[1])]
-        order = index[np.argsort(points[index, int(np.argmax(differ))], kind="stable")]
+        here, there = points[index], np.roll(points[index], len(index) // 2, axis=0)
+        apart = cell_prices(prices.facts, prices.values, np.minimum(here, there), np.maximum(here, there))
+        column = int(np.argmax(apart.mean(axis=0) * prices.weight))
+        order = index[np.argsort(points[index, column], kind="stable")]
         todo += [order[len(order) // 2 :], order[: len(order) // 2]]
     return found

@@ -19,7 +19,7 @@ from stream_anon.core.judging.counting import satisfied_by
 from stream_anon.core.judging.judge import Judge
 from stream_anon.core.judging.regions import regions
 from stream_anon.core.kernels import Prices, cell_prices, compiled, price
-from stream_anon.core.privacy import SensitiveModel
+from stream_anon.core.privacy import PrivacyModel, SensitiveModel
 from stream_anon.core.schema import Schema
 
 Flags = npt.NDArray[np.bool_]
@@ -33,7 +33,7 @@ MOST_DECOYS = 0.3
 MEMORY = 400
 """Blocks over which the share of refused ones is averaged."""
 
-MANY = 2_000
+MANY = 5_000
 """Blocks among which one looks for its nearest: of more, each region by itself."""
 
 FEW = 40
@@ -77,29 +77,14 @@ class Veto:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         good = judge.each(starts)
         fresh = len(blocks) - doubtful
-        if self._models:
-            refused = ~good | self._pick_decoys(rows.ref[order], starts)
-            refused[fresh:] = True
-            self._learn(rows.sensitive[order], starts[: fresh + 1], good[:fresh])
-        else:
-            refused = ~good
+        refused = ~good
+        refused[fresh:] = True
+        if self._models and fresh:
+            self._note(rows.sensitive[order[: starts[fresh]]], starts[: fresh + 1], good[:fresh])
         if not refused.any():
             return blocks, None
         parts, rest = self._merge_by_regions(rows.qi[order], starts, refused, judge)
         return [order[part] for part in parts], None if rest is None else order[rest]
-
-    def enlarge(self, rows: Batch, blocks: list[Ints]) -> bool:
-        """Judge all blocks of a table; tell whether larger ones are to be made, for too many of these are refused."""
-        if not self._models or len(blocks) < FEW:
-            return False
-        self._forget()
-        order, starts = np.concatenate(blocks), np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
-        good = Judge(_light(rows, order), self._schema).each(starts)
-        self._note(rows.sensitive[order], starts, good)
-        if self._wanted() <= MOST_DECOYS:
-            return False
-        self.people += max(1, self.people // 4)
-        return True
 
     def possible(self, rows: Batch) -> bool:
         """Tell whether all rows together satisfy what is counted: if not, no merging leads anywhere."""
@@ -126,11 +111,12 @@ class Veto:
         blocks = [np.arange(*ends) for ends in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
         groups: list[Ints] = []
         rest: Ints | None = None
-        for region in regions(qi[starts[:-1]], MANY):
+        merge = self._merge_in_pairs if self._telltale() else self._merge
+        for region in regions(self._schema.prices, qi[starts[:-1]], MANY):
             parts, flags = [blocks[b] for b in region.tolist()], refused[region]
             if rest is not None:
                 parts, flags = [*parts, rest], np.append(flags, True)
-            made, rest = self._merge(qi, parts, flags, judge)
+            made, rest = merge(qi, parts, flags, judge)
             groups += made
         while rest is not None and groups:  # a part of the last region alone: it takes in others until it may leave
             made, rest = self._merge(
@@ -142,12 +128,7 @@ class Veto:
     def _merge(self, qi: Ints, blocks: list[Ints], refused: Flags, judge: Judge) -> tuple[list[Ints], Ints | None]:
         """Merge refused blocks, each with the one that adds least, until none is refused or one holds everything."""
         prices = self._schema.prices
-        size = np.array([len(block) for block in blocks], dtype=np.int64)
-        order, first = np.concatenate(blocks), np.concatenate([[0], np.cumsum(size)[:-1]])
-        low, high = np.minimum.reduceat(qi[order], first, axis=0), np.maximum.reduceat(qi[order], first, axis=0)
-        cost = np.zeros(len(low))
-        for column, weight in zip(cell_prices(prices.facts, prices.values, low, high).T, prices.weight, strict=True):
-            cost += weight * column
+        low, high, size, cost = self._boxes(qi, blocks)
         parts: list[Ints | None] = [*blocks]
         waiting = np.flatnonzero(refused).tolist()
         alive = len(parts)
@@ -172,6 +153,55 @@ class Veto:
             elif refused[other]:
                 waiting = [place for place in waiting if place != other]
         return [part for part in parts if part is not None], None
+
+    def _merge_in_pairs(
+        self, qi: Ints, blocks: list[Ints], refused: Flags, judge: Judge
+    ) -> tuple[list[Ints], Ints | None]:
+        """Pair all blocks by their boxes; merge both of a pair if one is refused; then pair the pairs, and so on.
+
+        Who is paired with whom does not depend on values, so that a merge tells that one of the two was refused, and
+        not which: each member has a value as likely as it is frequent in the group.
+        """
+        nodes: list[tuple[Ints, list[Ints]]] = [
+            (block, [] if bad else [block]) for block, bad in zip(blocks, refused.tolist(), strict=True)
+        ]
+        while len(nodes) > 1 and not all(groups for _, groups in nodes):
+            joined = []
+            for team in self._teams(qi, [rows for rows, _ in nodes]):
+                rows = np.concatenate([nodes[i][0] for i in team])
+                groups = [group for i in team for group in nodes[i][1]]
+                if not all(nodes[i][1] for i in team):
+                    groups = [rows] if judge.holds(rows) else []
+                joined.append((rows, groups))
+            nodes = joined
+        settled = [group for _, groups in nodes for group in groups]
+        return (settled, None) if settled else ([], nodes[0][0])
+
+    def _teams(self, qi: Ints, blocks: list[Ints]) -> list[list[int]]:
+        """Pair every block with the nearest that has no partner yet; the last three go together if one is left over."""
+        low, high, size, cost = self._boxes(qi, blocks)
+        teams: list[list[int]] = []
+        for block in range(len(blocks)):
+            if size[block]:
+                other, _ = nearest_box(self._schema.prices, low, high, size, cost, block)
+                if other < 0:
+                    teams[-1].append(block)
+                else:
+                    teams.append([block, other])
+                    size[other] = 0
+                size[block] = 0
+        return teams
+
+    def _boxes(self, qi: Ints, blocks: list[Ints]) -> tuple[Ints, Ints, Ints, Floats]:
+        """Return the ends of the blocks' boxes, their sizes, and what each costs."""
+        prices = self._schema.prices
+        size = np.array([len(block) for block in blocks], dtype=np.int64)
+        rows, first = qi[np.concatenate(blocks)], np.concatenate([[0], np.cumsum(size)[:-1]])
+        low, high = np.minimum.reduceat(rows, first, axis=0), np.maximum.reduceat(rows, first, axis=0)
+        cost = np.zeros(len(low))
+        for column, weight in zip(cell_prices(prices.facts, prices.values, low, high).T, prices.weight, strict=True):
+            cost += weight * column
+        return low, high, size, cost
 
     def _pick_decoys(self, ref: Ints, starts: Ints) -> Flags:
         """Choose blocks by a keyed hash of their members: the same for the same members, and known to nobody else."""
@@ -220,6 +250,17 @@ class Veto:
         self._judged = self._refused = 0.0
         self._telling.clear()
 
+    def _telltale(self) -> bool:
+        """Tell whether who knows which block was refused would be `SURER` of a value than the policy allows."""
+        return any(model.certainty() == 0.0 or self._proof(model) < 1.0 for model in self._models)
+
+    def _proof(self, model: PrivacyModel) -> float:
+        """Return how likely a merge may be to come from the refusal of a certain block; at 1, a refusal is harmless."""
+        column = model.column if isinstance(model, SensitiveModel) else -1
+        sure = min(max(model.certainty(), self._sure.get(column, 0.0)), 1.0)
+        told = self._telling[column] / self._refused if self._refused and column in self._telling else 1.0
+        return SURER * sure / max(told - sure, 1e-9)
+
     def _wanted(self) -> float:
         """Return the share of decoys after which a merge makes no value `SURER` than it is by itself.
 
@@ -228,15 +269,8 @@ class Veto:
         """
         if not self._judged or not self._refused:
             return 0.0
-        share, wanted = self._refused / self._judged, 0.0
-        for model in self._models:
-            column = model.column if isinstance(model, SensitiveModel) else -1
-            sure = min(max(model.certainty(), self._sure.get(column, 0.0)), 1.0)
-            told = self._telling[column] / self._refused if column in self._telling else 1.0
-            proof = SURER * sure / max(told - sure, 1e-9)  # how likely a merge may be to come from a refusal
-            if proof < 1.0:
-                wanted = max(wanted, share * (1.0 / proof - 1.0))
-        return wanted
+        share = self._refused / self._judged
+        return max(0.0, *(share * (1.0 / max(self._proof(model), 1e-9) - 1.0) for model in self._models))
 
 
 def top_shares(values: Ints, starts: Ints) -> tuple[float, Floats]:
