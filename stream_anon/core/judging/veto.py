@@ -36,8 +36,8 @@ MEMORY = 400
 MANY = 5_000
 """Blocks among which one looks for its nearest: of more, each region by itself."""
 
-FEW = 40
-"""Blocks after which their size may be changed again."""
+OFTEN = 0.2
+"""Where more blocks than these are refused, none leaves by itself: good ones would take along what the others lack."""
 
 
 class Veto:
@@ -47,10 +47,8 @@ class Veto:
         self._schema = schema
         models = schema.requirements.models
         self.people = max([1, *(model.people for model in models)])
-        self._least = self.people
         self._models = [model for model in models if not model.blind]
         self._judged = self._refused = 0.0
-        self._since = 0
         self._sure: dict[int, float] = {}
         self._telling: dict[int, float] = {}
 
@@ -103,7 +101,9 @@ class Veto:
         order = np.concatenate(blocks)
         starts = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
         good = Judge(_light(rows, order), self._schema).each(starts)
-        self._learn(rows.sensitive[order], starts, good)
+        self._note(rows.sensitive[order], starts, good)
+        if self._refused > OFTEN * self._judged:
+            return np.zeros(len(blocks), dtype=np.bool_)
         return np.asarray(good & ~self._pick_decoys(rows.ref[order], starts))
 
     def _merge_by_regions(self, qi: Ints, starts: Ints, refused: Flags, judge: Judge) -> tuple[list[Ints], Ints | None]:
@@ -216,20 +216,6 @@ class Veto:
             chosen[b] = int.from_bytes(digest, "little") < limit
         return chosen
 
-    def _learn(self, sensitive: Ints, starts: Ints, good: Flags) -> None:
-        """Follow how often blocks are refused, and how telling those are; adapt the size of blocks."""
-        if not len(good):
-            return
-        self._note(sensitive[: starts[-1]], starts, good)
-        self._since += len(good)
-        if self._since < FEW:
-            return
-        wanted = self._wanted()
-        if wanted > MOST_DECOYS:
-            self._resize(self.people + max(1, self.people // 6))
-        elif wanted < MOST_DECOYS / 4 and self.people > self._least:
-            self._resize(max(self._least, self.people - max(1, self.people // 12)))
-
     def _note(self, sensitive: Ints, starts: Ints, good: Flags) -> None:
         """Add to the averages: refusals, and how common the most common value is, everywhere and in refused blocks."""
         fade = 0.5 ** (len(good) / MEMORY)
@@ -241,14 +227,6 @@ class Veto:
                 before = self._sure.get(model.column, everywhere)
                 self._sure[model.column] = fade * before + (1 - fade) * everywhere
                 self._telling[model.column] = fade * self._telling.get(model.column, 0.0) + float(within[~good].sum())
-
-    def _resize(self, people: int) -> None:
-        self.people, self._since = people, 0
-        self._forget()
-
-    def _forget(self) -> None:
-        self._judged = self._refused = 0.0
-        self._telling.clear()
 
     def _telltale(self) -> bool:
         """Tell whether who knows which block was refused would be `SURER` of a value than the policy allows."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from stream_anon.core.batch import Batch
 from stream_anon.core.privacy.k_anonymity import KAnonymitySettings
 from stream_anon.core.schema import Schema
+from stream_anon.errors import Unsupported
 from stream_anon.insight.minimality.attack import Found, minimality
 from stream_anon.insight.minimality.runs import BatchRun, Run, StreamRun, numbered
 from stream_anon.policy import LoadedPolicy
@@ -23,4 +24,8 @@ def attack_policy(
     def run(of: Schema) -> Run:
         return StreamRun(of, rows, rate) if algorithm is None else BatchRun(of, rows, algorithm)
 
-    return minimality(schema, rows, run(schema), run(blind), replays)
+    made = run(schema)
+    try:
+        return minimality(schema, rows, made, run(blind), replays)
+    except Unsupported:  # it chooses by value by definition: there is nothing that it would make blindly
+        return minimality(schema, rows, made, made, replays)
