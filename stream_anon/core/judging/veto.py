@@ -1,9 +1,12 @@
-"""The veto: privacy models judge finished blocks and may only say no; a refused block is merged whole with its nearest.
+"""The veto: privacy models judge finished blocks and may only say no; a refused block is merged, whole, with another.
 
 Blocks are formed by quasi-identifiers and people alone, so that who knows those cannot read a sensitive value out of
 who was put together. What is left to read is *that* blocks were merged: it would tell that one of them was refused.
-Therefore some blocks are merged without need, decided by a keyed hash of their members: as many as make a merge no
-proof. Where that would take too many, blocks are made larger from the start.
+
+1. Where that tells too much, blocks are merged in pairs that are formed beforehand, by quasi-identifiers: then it is
+   not told which of the two was refused. Where it is harmless, a refused block is merged with the one that adds least.
+2. Blocks that could leave at once, by themselves, do so unless refused; so some others are kept back as well, picked by
+   a keyed hash of their members, as many as make waiting no proof. If many are refused, all are kept back.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ SURER = 0.2
 """A merge may make a value this much more likely than the policy and the group itself make it."""
 
 MOST_DECOYS = 0.3
-"""Blocks merged without need, at most; if more were needed, blocks are made larger instead."""
+"""Blocks kept back without need, at most."""
 
 MEMORY = 400
 """Blocks over which the share of refused ones is averaged."""
