@@ -41,8 +41,7 @@ class Judge:
         """Tell of each of the consecutive ranges of rows, from one start to the next, whether it may be published."""
         found = satisfied_each(self.need, starts)
         if not self.counted:
-            for g in np.flatnonzero(found).tolist():
-                found[g] = self._requirements.holds(self._rows.take(slice(int(starts[g]), int(starts[g + 1]))))
+            found &= self._requirements.hold_each(self._rows.take(slice(0, int(starts[-1]))), starts)
         return found
 
     def all_hold(self, order: Ints, starts: Ints) -> bool:
