@@ -14,7 +14,7 @@ from stream_anon.core.record_template import writable
 from stream_anon.core.schema import Schema as PolicySchema
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.messages import avro_writing, json_schema, proto_writing
-from stream_anon.formats.messages.avro_reading import AvroMessages
+from stream_anon.formats.messages.avro_reading import avro_messages
 from stream_anon.formats.messages.avro_writing import AvroWriter
 from stream_anon.formats.messages.json_schema import JsonSchemaWriter
 from stream_anon.formats.messages.proto_reading import ProtoMessages
@@ -27,7 +27,7 @@ KINDS = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
 """The registry's word for each format."""
 
 _COMPILERS: dict[str, Compile] = {
-    "AVRO": AvroMessages,
+    "AVRO": avro_messages,
     "PROTOBUF": ProtoMessages,
     "JSON": lambda schema, types: JsonMessages(types),
 }
