@@ -14,8 +14,8 @@ from stream_anon.policy.settings import KafkaSettings
 from stream_anon.worker.factory import claim_of, fingerprint_of, output_claim, transport_of
 from stream_anon.worker.ledger.mark import MarkSeal
 from stream_anon.worker.ledger.topic import store_of
-from stream_anon.worker.restore import REMEDIES, Beginning, OtherPolicyError, QuarantineError, Restorer
-from stream_anon.worker.witness import Witness
+from stream_anon.worker.takeover.restore import REMEDIES, Beginning, OtherPolicyError, QuarantineError, Restorer
+from stream_anon.worker.takeover.witness import Witness
 
 
 def claim_finding(kafka: KafkaSettings, schema: Schema) -> Finding:

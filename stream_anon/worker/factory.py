@@ -24,9 +24,9 @@ from stream_anon.stream import build as build_engine
 from stream_anon.worker.claim import Claim, OutputClaim, claim_group
 from stream_anon.worker.core import Core
 from stream_anon.worker.ledger.budget import IN_TOPIC, INLINE, LedgerBudget
-from stream_anon.worker.restore import Start
-from stream_anon.worker.schedule import engine_bound
+from stream_anon.worker.pace.schedule import engine_bound
 from stream_anon.worker.settings import WorkerSettings
+from stream_anon.worker.takeover.restore import Start
 
 _log = logging.getLogger("stream_anon.worker")
 

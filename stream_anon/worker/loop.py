@@ -19,15 +19,15 @@ from stream_anon.observe.observer import Observer
 from stream_anon.worker.core import Core
 from stream_anon.worker.ledger.mark import MarkSeal
 from stream_anon.worker.ledger.topic import store_of
-from stream_anon.worker.ownership import Ownership
+from stream_anon.worker.pace.schedule import CommitSchedule, PollLimit
+from stream_anon.worker.pace.throttle import Throttle
+from stream_anon.worker.pace.unread import Unread
 from stream_anon.worker.planner import Plan, Planner
 from stream_anon.worker.reporter import Reporter
-from stream_anon.worker.restore import OtherPolicyError
-from stream_anon.worker.schedule import CommitSchedule, PollLimit
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.state import WorkerState
-from stream_anon.worker.throttle import Throttle
-from stream_anon.worker.unread import Unread
+from stream_anon.worker.takeover.ownership import Ownership
+from stream_anon.worker.takeover.restore import OtherPolicyError
 
 _log = logging.getLogger("stream_anon.worker")
 _LONGEST_WAIT = 0.2  # seconds in one poll: how late a stop or a rebalance may be noticed
