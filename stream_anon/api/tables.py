@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ def anonymize(
     algorithm: str = "sweep",
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
+    part: int = 0,
     max_rejected: float | None = None,
     max_suppressed: float | None = None,
 ) -> AnonymizedTable:
@@ -65,7 +66,8 @@ def anonymize(
 
     `table` is a path (.csv, .jsonl, .parquet), a pandas, Polars or Arrow table, or an iterable of records. Raises
     `PolicyError` for a policy that cannot be used, `Unsupported` for one that the algorithm cannot honour,
-    `TooMuchLost` where more is rejected or suppressed than allowed.
+    `TooMuchLost` where more is rejected or suppressed than allowed. Where a larger table is anonymized in parts, `part`
+    is the number of this one: groups of different parts then have different ids.
 
     >>> import stream_anon
     >>> policy = stream_anon.Policy.model_validate({
@@ -86,7 +88,7 @@ def anonymize(
     limits = Limits.of(policy, max_rejected, max_suppressed)
     run = Anonymization(schema, algorithm, options, seed, limits)
     rejections: list[Rejection] = []
-    run.read(_parts(table), rejections.extend, _ignore)
+    run.read(_parts(table, part), rejections.extend, _ignore)
     run.divide(_ignore)
     run.tally.publish(run.groups, 0.0)
     records = [record for group in run.groups for record in group.records()]
@@ -103,11 +105,14 @@ def anonymize(
     )
 
 
-def _parts(table: Any) -> Iterator[Part]:
-    if isinstance(table, str | os.PathLike):
-        yield from read_parts(Path(table))
-        return
-    records, first = iter(records_of(table)), 1
+def _parts(table: Any, number: int) -> Iterator[Part]:
+    for part in read_parts(Path(table)) if isinstance(table, str | os.PathLike) else _parts_of(records_of(table)):
+        places = np.arange(part.first, part.first + len(part))
+        yield replace(part, refs=np.stack([np.full(len(part), number), places], axis=1))
+
+
+def _parts_of(table: Iterable[Any]) -> Iterator[Part]:
+    records, first = iter(table), 1
     while payloads := [payload_of(record) for record in islice(records, AT_ONCE)]:
         yield Part(first, np.arange(first, first + len(payloads)), payloads, 0.0)
         first += len(payloads)

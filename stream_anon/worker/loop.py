@@ -27,6 +27,7 @@ from stream_anon.worker.schedule import CommitSchedule, PollLimit
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.state import WorkerState
 from stream_anon.worker.throttle import Throttle
+from stream_anon.worker.unread import Unread
 
 _log = logging.getLogger("stream_anon.worker")
 _LONGEST_WAIT = 0.2  # seconds in one poll: how late a stop or a rebalance may be noticed
@@ -65,6 +66,7 @@ class Worker:
         self.state = WorkerState(core, settings, self._observer)
         self.ownership = Ownership(transport, self.state, core, settings, self._observer)
         self.throttle = Throttle(transport, settings, self._budget)
+        self._unread = Unread(transport, core.learn) if core.learn else None
         self._schedule = CommitSchedule(settings.delay)
         self._poll_limit = PollLimit(settings.poll_records, settings.delay)
         writer = secrets.randbits(32) if writer is None else writer
@@ -124,6 +126,8 @@ class Worker:
         self._poll_limit.done(records, took + self._reporter.lap("tick"))
         self._transact_if_due(busy=records >= min(limit / 2, _BUSY))
         self.throttle.regulate(self.state, self._clock())
+        if self._unread is not None:
+            self._unread.resume(self.state, frozenset(self.throttle.paused), self._clock())
         self._reporter.observe(polled.ends, self.state, self.throttle.paused)
 
     def drain(self) -> None:
@@ -159,6 +163,8 @@ class Worker:
         if self._in_flight is not None:
             waits.append(_LOOK_EVERY)
         polled = self._transport.poll(min(waits), limit)
+        if self._unread is not None:
+            polled = self._unread.keep_back(polled, self._clock())
         self._reporter.lap("poll")
         return polled
 

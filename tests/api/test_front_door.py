@@ -174,6 +174,14 @@ def test_tables_come_back_as_they_came(kind: str, tmp_path: Path) -> None:
     assert "l_diversity" in {finding.code for finding in found.findings}
 
 
+def test_parts_of_a_larger_table_have_groups_of_their_own() -> None:
+    once, again, other = (stream_anon.anonymize(records(), policy(), part=part) for part in (3, 3, 4))
+    ids = [{group.id for group in result.groups} for result in (once, again, other)]
+    assert ids[0] == ids[1]
+    assert not ids[0] & ids[2]
+    assert once.table == again.table
+
+
 def test_files_and_policies_from_files(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(policy_text(), encoding="utf-8")
     (tmp_path / "t.jsonl").write_bytes(b"\n".join(islice(admissions(1), 300)) + b"\nbroken\n")
