@@ -361,3 +361,26 @@ def test_an_output_that_would_break_its_subject_is_refused(scenes: Callable[[str
     [finding] = schema_findings(scene.kafka, Schema.of(scene.policy))
     assert not finding.good
     assert "another output" in finding.remedy
+
+
+def test_the_past_of_a_topic_is_replayed_by_its_schemas(scenes: Callable[[str], Scene], tmp_path: Path) -> None:
+    scene = scenes("avro")
+    scene.send(visits(120))
+    file, out = tmp_path / "policy.yaml", tmp_path / "out.jsonl"
+    file.write_text(json.dumps(scene.words))
+    command = [
+        sys.executable,
+        "-m",
+        "stream_anon",
+        "replay",
+        f"kafka:{scene.kafka.input}",
+        "-p",
+        str(file),
+        "-o",
+        str(out),
+    ]
+    done = subprocess.run([*command, "--algorithm", "mondrian"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    published = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(published) == 120
+    assert min(group_sizes(published).values()) >= K
