@@ -9,6 +9,7 @@ def test_six_failures_change_nothing(bootstrap: str) -> None:
     result = run(parse(["--kills", "6", "--rate", "600", "--bootstrap", bootstrap]))
     assert {name: result[name] for name in MUST_BE_ZERO} == dict.fromkeys(MUST_BE_ZERO, 0), result
     assert result["still_consuming"], result
+    assert result["left_announced"] == 0, "an orderly stop left a group announced"
     assert result["stop_seconds"] <= 30, result  # type: ignore[operator]  # 10 on a machine of its own
 
 

@@ -16,6 +16,7 @@ from stream_anon.kafka.transport import (
     NotAllowedError,
     Placed,
     Ref,
+    TopicFacts,
     Transport,
     TransportError,
 )
@@ -37,7 +38,7 @@ class LedgerTopic:
     def __init__(self, transport: Transport, topic: str, secret: bytes) -> None:
         self.codec = Codec.of(secret)
         self._transport, self._topic, self._seal = transport, topic, PointerSeal(secret)
-        self._topic_id = ""
+        self._facts: TopicFacts | None = None  # as the topic was when it was last looked at
 
     def keep(self, texts: Mapping[Place, Committed]) -> dict[int, Committed]:
         """Write the texts as records, wait until they are taken, and return pointers to them."""
@@ -55,8 +56,7 @@ class LedgerTopic:
         return found
 
     def _write(self, texts: Mapping[Place, tuple[bytes, Committed]]) -> dict[int, Committed]:
-        if not self._topic_id:
-            self._topic_id = self._transport.facts(self._topic).topic_id
+        topic_id = self._known().topic_id
         records = [
             Placed(self._topic, place.partition, key, text.metadata.encode("ascii"))
             for place, (key, text) in texts.items()
@@ -64,7 +64,7 @@ class LedgerTopic:
         offsets = self._transport.write(records)
         found = {}
         for (place, (_, text)), record, offset in zip(texts.items(), records, offsets, strict=True):
-            pointer = self._seal.point(self._topic_id, record.partition, offset, record.value)
+            pointer = self._seal.point(topic_id, record.partition, offset, record.value)
             found[place.partition] = self._seal.encode(pointer, text.offset, place)
         return found
 
@@ -90,12 +90,11 @@ class LedgerTopic:
         if not pointers:
             return {}
         try:
-            facts = self._transport.facts(self._topic)
+            facts = self._known()
         except (AbortableError, NotAllowedError):
             raise
         except TransportError:
             return {place: LedgerError("lost", "there is no ledger topic of this name") for place in pointers}
-        self._topic_id = facts.topic_id
         found: dict[Place, bytes | LedgerError] = {}
         wanted = {}
         for place, pointer in pointers.items():
@@ -146,17 +145,23 @@ class LedgerTopic:
         found = self._transport.read(self._topic, dict(since.values()), committed)
         return {keys[record.key] for record in found if record.key is not None and record.key in keys}
 
+    def _look(self) -> TopicFacts:
+        """Ask for the topic, which may be another one by now."""
+        self._facts = self._transport.facts(self._topic)
+        return self._facts
+
+    def _known(self) -> TopicFacts:
+        """Return the topic as it was last seen. If it was made anew since, no pointer into it proves true."""
+        return self._facts or self._look()
+
     def lacking(self, partitions: int) -> set[int]:
         """Return the partitions of the input that the topic has none for."""
-        facts = self._transport.facts(self._topic)
-        self._topic_id = facts.topic_id
-        return set(range(facts.partitions, partitions))
+        return set(range(self._look().partitions, partitions))
 
     def check(self, partitions: int) -> None:
         """Refuse a topic that would lose ledgers, or that has too little room for them."""
-        facts = self._transport.facts(self._topic)
+        facts = self._look()
         facts.refuse_an_old_broker()
-        self._topic_id = facts.topic_id
         if facts.cleanup_policy != "compact":
             raise StreamAnonError(
                 f"the ledger topic {self._topic} has cleanup.policy={facts.cleanup_policy}, which would delete ledgers "
