@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?=
 
-.PHONY: demo test lint lock bench soak chaos chaos-pieces rolling clean
+.PHONY: demo test lint reference lock bench soak chaos chaos-pieces rolling clean
 
 demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
@@ -17,6 +17,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# docs/reference.md, from the code: commands, words of the policy, codes, metrics.
+reference: $(VENV)/.test
+	$(BIN)/python docs/make_reference.py > docs/reference.new && mv docs/reference.new docs/reference.md
 
 # The versions and hashes of what the image installs, for every Python and platform; with no address of a registry.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

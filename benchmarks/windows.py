@@ -44,7 +44,8 @@ def main() -> None:
             print(json.dumps(case) if arguments.json else words, flush=True)
 
 
-def _schema(k: int, delay: int) -> Schema:
+def quasi() -> dict[str, Any]:
+    """Return five quasi-identifiers for a policy."""
     tree = {"kind": "tree", "tree": {"any": JOBS}}
     attributes: dict[str, Any] = {
         "age": {"type": "integer", "hierarchy": {"kind": "interval", "range": [0, 99], "snap": "none"}},
@@ -53,13 +54,17 @@ def _schema(k: int, delay: int) -> Schema:
         "sex": {"type": "category", "hierarchy": {"kind": "flat", "values": ["f", "m"]}},
         "since": {"type": "integer", "hierarchy": {"kind": "interval", "range": [1980, 2026], "snap": [5, 10]}},
     }
+    return {name: {"role": "quasi_identifier", **attribute} for name, attribute in attributes.items()}
+
+
+def _schema(k: int, delay: int) -> Schema:
     return Schema.of(
         Policy.model_validate(
             {
                 "version": 1,
                 "name": "windows",
                 "secret": "for a benchmark alone, and long enough",
-                "attributes": {name: {"role": "quasi_identifier", **a} for name, a in attributes.items()},
+                "attributes": quasi(),
                 "privacy": [{"model": "k_anonymity", "k": k}],
                 "stream": {"max_delay": {"records": delay}, "max_buffer": 2 * delay + 2 * BATCH},
                 "algorithm": {"name": "cail"},
@@ -68,8 +73,8 @@ def _schema(k: int, delay: int) -> Schema:
     )
 
 
-def _rows(schema: Schema, count: int, first: int, rng: np.random.Generator) -> Batch:
-    """Return made-up rows: ages around one that follows from the job, few zip codes for most people."""
+def quasi_identifiers(schema: Schema, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return positions: ages around one that follows from the job, few zip codes for most people."""
     job = rng.integers(0, 20, count)
     texts = [f"{code:04d}" for code in rng.zipf(1.3, count) % 10_000]
     columns = [
@@ -79,10 +84,14 @@ def _rows(schema: Schema, count: int, first: int, rng: np.random.Generator) -> B
         rng.integers(0, 2, count),
         np.clip(2026 - rng.exponential(9, count), 1980, 2026).astype(np.int64),
     ]
+    return np.stack(columns, axis=1)
+
+
+def _rows(schema: Schema, count: int, first: int, rng: np.random.Generator) -> Batch:
     nothing = np.empty((count, 0), dtype=np.int64)
     number = np.arange(first, first + count)
     return Batch(
-        qi=np.stack(columns, axis=1),
+        qi=quasi_identifiers(schema, count, rng),
         sensitive=nothing,
         guard=np.full((count, 0), NO_GUARD),
         psf=nothing,

@@ -1,6 +1,6 @@
 """Writes docs/reference.md from the code: commands, policy, codes, metrics. A test holds the two together.
 
-python docs/make_reference.py > docs/reference.md
+make reference
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ REJECTS = {
     Reject.TOO_LARGE: "the record is longer than the limit",
     Reject.NOT_JSON: "the bytes are not JSON",
     Reject.REGISTRY_FRAMING: "not JSON; it begins with a zero byte, as the framing of a schema registry does",
+    Reject.NOT_FRAMED: "the policy's `kafka.format` needs messages that name their schema, and this one does not",
+    Reject.UNKNOWN_SCHEMA: "it names a schema, or a message of it, that the registry does not have",
+    Reject.UNUSABLE_SCHEMA: "its schema is of another format than `kafka.format`, or cannot be used",
+    Reject.NOT_BY_SCHEMA: "its bytes are not what its schema says",
     Reject.NOT_UTF8: "a line of a CSV file that is not UTF-8",
     Reject.NOT_CSV: "a line that breaks the rules of CSV: a quote left open, text behind a closing one, a huge cell",
     Reject.CELL_COUNT: "a line of a CSV file with more or fewer cells than its header",

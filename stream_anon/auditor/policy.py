@@ -153,8 +153,8 @@ def _scale(spec: dict[str, Any], folder: Path) -> Scale:
 def _sensitive(name: str, spec: dict[str, Any], folder: Path, raised: bool, comparison: Comparison) -> SensitiveColumn:
     scale = _scale(spec, folder) if spec.get("hierarchy") else None
     scale = None if isinstance(scale, UnknownScale) else scale
-    numeric = spec.get("type") in ("integer", "number")
-    return SensitiveColumn(name, scale, numeric, raised, spec.get("guarding_node"), comparison)
+    kind, absent = str(spec.get("type", "category")), spec.get("missing") == "leaf"
+    return SensitiveColumn(name, scale, kind, raised, absent, spec.get("guarding_node"), comparison)
 
 
 def _unknown_kinds(attributes: dict[str, dict[str, Any]]) -> list[str]:

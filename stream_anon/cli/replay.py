@@ -22,7 +22,7 @@ from stream_anon.cli.results import audit_of, lines_in_words, raised_in_words, w
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.resume import resumed_file
-from stream_anon.formats.writers import RecordWriter
+from stream_anon.formats.writers import RecordWriter, keep_apart
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
 from stream_anon.replay.replay import Instants, Replay, own_times
@@ -91,6 +91,7 @@ def replay(
     """
     _, schema = prepare(policy)
     _check(schema, data, time_field, rate, algorithm, bool(since or until))
+    keep_apart([None if topic_in(data) else Path(data), policy], [None if topic_in(out) else Path(out), dead_letters])
     options = options_of(settings or [])
     limits = Limits.of(schema.policy, max_rejected, max_suppressed)
     facts: dict[str, Any] = {"policy": schema.fingerprint, "algorithm": algorithm, "options": options, "seed": seed}

@@ -23,6 +23,7 @@ CONNECTIONS = 64
 _REQUEST_SECONDS = 5.0  # to send a request, and again to take the answer
 _LONGEST_REQUEST = 8_192  # bytes of request line and headers
 _QUEUE = 1_024  # connections the system keeps until they are looked at; beyond it, it lets them wait for seconds
+_AT_ONCE = 16  # connections taken from there before some are closed again: each takes a descriptor that others need
 _THREADS = 4  # that make answers: those of several workers ask each of them
 _Answer = tuple[HTTPStatus, bytes, str]
 
@@ -84,8 +85,9 @@ class StatusServer:
         self._loop = asyncio.get_running_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, "answer"))
         server = await asyncio.start_server(
-            self._answer_request, sock=self._socket, limit=_LONGEST_REQUEST, backlog=_QUEUE
+            self._answer_request, sock=self._socket, limit=_LONGEST_REQUEST, backlog=_AT_ONCE
         )
+        self._socket.listen(_QUEUE)  # for asyncio one number is both: how many may queue, and how many it takes at once
         self._started.set()
         await self._stopped.wait()
         server.close()
@@ -122,7 +124,10 @@ class StatusServer:
             return HTTPStatus.METHOD_NOT_ALLOWED, b"only GET\n", "text/plain"
         if path == "/metrics":
             accept = [value for name, _, value in (h.partition(":") for h in headers) if name.lower() == "accept"]
-            encode, kind = choose_encoder(",".join(accept))
+            try:
+                encode, kind = choose_encoder(",".join(accept))
+            except (TypeError, ValueError):  # a version that is no number: the client library compares it with one
+                encode, kind = choose_encoder("")
             return HTTPStatus.OK, encode(self._registry), kind
         if path in ("/livez", "/readyz"):
             good = self._live() and (path == "/livez" or self._ready())

@@ -38,6 +38,7 @@ def problems(policy: Policy) -> list[Problem]:
         *_stream(policy),
         *_algorithm(policy),
         *_topics(policy),
+        *_registry(policy),
     ]
 
 
@@ -187,3 +188,29 @@ def _topics(policy: Policy) -> Iterator[Problem]:
             message = "this topic is used twice: what is published must not be read again, nor mixed with dead letters"
             yield Problem(("kafka", key), "same-topic", message, "name another topic")
         taken.add(topic)
+
+
+def _registry(policy: Policy) -> Iterator[Problem]:
+    if policy.kafka is None:
+        return
+    registry, format_ = policy.kafka.registry, policy.kafka.format
+    if registry is None:
+        if format_ not in ("auto", "json"):
+            message = f"messages in {format_} name their schemas by number, and no registry is given"
+            yield Problem(("kafka", "format"), "needs-registry", message, "add registry: {url: http://...}")
+        return
+    for url in [registry.url] if isinstance(registry.url, str) else registry.url:
+        if not url.startswith(("http://", "https://")):
+            message = "the address of a registry begins with http:// or https://"
+            yield Problem(
+                ("kafka", "registry", "url"), "bad-url", message, f"write http://{url.partition('://')[2] or url}"
+            )
+        elif "@" in url.partition("://")[2].partition("/")[0]:
+            message = "an address with credentials in it ends up in logs"
+            yield Problem(("kafka", "registry", "url"), "bad-url", message, "use username and password")
+    for one, other in (("username", "password"), ("password", "username"), ("key", "certificate")):
+        if getattr(registry, one) is not None and getattr(registry, other) is None:
+            yield Problem(("kafka", "registry", one), "half-credentials", f"{one} without {other}", f"add {other}")
+    if registry.token is not None and registry.username is not None:
+        message = "a token and a password are two ways to say who asks"
+        yield Problem(("kafka", "registry", "token"), "two-credentials", message, "keep one of them")

@@ -17,7 +17,9 @@ from stream_anon.stream.outcome import Outcome
 from stream_anon.stream.reusable_groups import ReusableGroups
 from stream_anon.stream.stranded import take_in
 
-_NONE = np.empty(0, dtype=np.int64)
+PATIENT = 16
+"""After a search that found no group, another one waits until the waiting rows have grown by one in so many: it costs
+less, and a group does not leave at the very arrival of whoever was needed."""
 
 
 class Engine:
@@ -43,6 +45,7 @@ class Engine:
         self._joined: list[Ints] = []
         self._reusable = reusable
         self._now = 0.0
+        self._hopeless = 0  # no search before so many rows have arrived
         self._patient = UNNUMBERED  # the row that was seen to early, in vain: it waits for its deadline
 
     def __len__(self) -> int:
@@ -60,7 +63,8 @@ class Engine:
         while taken < len(batch) and (room := min(self._buffer.room(), len(batch) - taken)):
             rows = batch.take(slice(taken, taken + room))
             fresh = rows.serial == UNNUMBERED
-            self._schema.requirements.observe(rows if fresh.all() else rows.take(fresh))  # the others were seen before
+            facts = rows.facts
+            self._schema.requirements.observe(facts if fresh.all() else facts.take(fresh))  # others were seen before
             self._arrive(self._buffer.stage(rows), fresh)
             taken += room
             outcome = self._release_chosen()
@@ -208,7 +212,8 @@ class Engine:
 
     def _complete(self, slot: int, reason: Reason, last: bool = True) -> None:
         """Find groups so that a row can leave; if there are none, give it up or hold it back once it is due."""
-        found = self._algorithm.complete(slot)
+        hopeless = self._buffer.latest < self._hopeless and reason is not Reason.FLUSH
+        found = [] if hopeless else self._algorithm.complete(slot)
         if isinstance(found, Group):
             self._added.append(found)
             self._joined.append(np.array([slot], dtype=np.int64))
@@ -217,6 +222,8 @@ class Engine:
         self._choose(found, reason)
         if any((group == slot).any() for group in found):
             return
+        if not hopeless:
+            self._hopeless = self._buffer.latest + len(self._buffer) // PATIENT
         if not last:
             self._patient = int(self._buffer.columns.serial[slot])
         elif self._hold and reason is not Reason.FLUSH:
@@ -239,7 +246,7 @@ class Engine:
         groups: list[Group] = []
         slots, sizes, reasons = self._chosen
         if slots:
-            groups = release_all(self._buffer.columns, np.concatenate(slots), sizes, self._schema, reasons)
+            groups = release_all(self._buffer.everything, np.concatenate(slots), sizes, self._schema, reasons)
         if self._reusable is not None:
             self._reusable.remember(groups)
         suppressed = self._buffer.rows(np.concatenate(self._given_up)) if self._given_up else None

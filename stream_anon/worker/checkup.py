@@ -7,14 +7,15 @@ from contextlib import suppress
 
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
+from stream_anon.formats.messages.messages import Messages
 from stream_anon.kafka.doctor import LONGEST_TRANSACTION, STAYS_OPEN, Finding
 from stream_anon.kafka.transport import AbortableError
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.worker.factory import claim_of, fingerprint_of, output_claim, transport_of
 from stream_anon.worker.ledger.mark import MarkSeal
 from stream_anon.worker.ledger.topic import store_of
-from stream_anon.worker.restore import REMEDIES, Beginning, OtherPolicyError, QuarantineError, Restorer
-from stream_anon.worker.witness import Witness
+from stream_anon.worker.takeover.restore import REMEDIES, Beginning, OtherPolicyError, QuarantineError, Restorer
+from stream_anon.worker.takeover.witness import Witness
 
 
 def claim_finding(kafka: KafkaSettings, schema: Schema) -> Finding:
@@ -32,6 +33,27 @@ def claim_finding(kafka: KafkaSettings, schema: Schema) -> Finding:
         return Finding(question, True, f"held by {holder}")
     remedy = "name another output, or take it over once that one has ended: stream-anon run --takeover"
     return Finding(question, False, f"held by {holder}", remedy)
+
+
+def schema_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
+    """Tell whether the registry answers, and whether the schema of this policy's output fits what is registered."""
+    if kafka.registry is None:
+        return []
+    question = "schema registry"
+    try:
+        messages = Messages(schema)
+        output = messages.output()
+        if output is None or messages.registry is None:
+            return [Finding(question, True, "it answers; the output is plain JSON")]
+        broken = messages.registry.breaks(output.subject, output.schema)
+    except StreamAnonError as error:
+        return [Finding(question, False, str(error), "correct kafka.registry, or ask again when it runs")]
+    if broken is not None:
+        remedy = "change the policy back, name another output topic, or relax the compatibility of the subject"
+        return [
+            Finding(question, False, f"the output's schema would break {output.subject}: {broken[0][:200]}", remedy)
+        ]
+    return [Finding(question, True, f"it answers; the output's schema fits {output.subject}")]
 
 
 def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:

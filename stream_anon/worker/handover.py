@@ -13,7 +13,7 @@ from stream_anon.worker.ledger.codec import LedgerError
 from stream_anon.worker.ledger.ledger import Author, Ledger, Place
 from stream_anon.worker.ledger.store import Found
 from stream_anon.worker.ledger.topic import store_of
-from stream_anon.worker.restore import LOST, REMEDIES
+from stream_anon.worker.takeover.restore import LOST, REMEDIES
 
 _SHORTEST = 6
 """Digits of a fingerprint that must be given: as many as published records carry."""

@@ -19,14 +19,15 @@ from stream_anon.observe.observer import Observer
 from stream_anon.worker.core import Core
 from stream_anon.worker.ledger.mark import MarkSeal
 from stream_anon.worker.ledger.topic import store_of
-from stream_anon.worker.ownership import Ownership
+from stream_anon.worker.pace.schedule import CommitSchedule, PollLimit
+from stream_anon.worker.pace.throttle import Throttle
+from stream_anon.worker.pace.unread import Unread
 from stream_anon.worker.planner import Plan, Planner
 from stream_anon.worker.reporter import Reporter
-from stream_anon.worker.restore import OtherPolicyError
-from stream_anon.worker.schedule import CommitSchedule, PollLimit
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.state import WorkerState
-from stream_anon.worker.throttle import Throttle
+from stream_anon.worker.takeover.ownership import Ownership
+from stream_anon.worker.takeover.restore import OtherPolicyError
 
 _log = logging.getLogger("stream_anon.worker")
 _LONGEST_WAIT = 0.2  # seconds in one poll: how late a stop or a rebalance may be noticed
@@ -71,6 +72,7 @@ class Worker:
         self.state = WorkerState(core, settings, self._observer)
         self.ownership = Ownership(transport, self.state, core, settings, self._observer, self._store)
         self.throttle = Throttle(transport, settings, self._budget)
+        self._unread = Unread(transport, core.learn) if core.learn else None
         self._schedule = CommitSchedule(settings.delay)
         self._poll_limit = PollLimit(settings.poll_records, settings.delay)
         writer = secrets.randbits(32) if writer is None else writer
@@ -135,6 +137,8 @@ class Worker:
         self._poll_limit.done(records, took + self._reporter.lap("tick"))
         self._transact_if_due(busy=records >= min(limit / 2, _BUSY))
         self.throttle.regulate(self.state, self._clock())
+        if self._unread is not None:
+            self._unread.resume(self.state, frozenset(self.throttle.paused), self._clock())
         self._reporter.observe(polled.ends, self.state, self.throttle.paused)
 
     def drain(self) -> None:
@@ -170,6 +174,8 @@ class Worker:
         if self._in_flight is not None:
             waits.append(_LOOK_EVERY)
         polled = self._transport.poll(min(waits), limit)
+        if self._unread is not None:
+            polled = self._unread.keep_back(polled, self._clock())
         self._reporter.lap("poll")
         return polled
 

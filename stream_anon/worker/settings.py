@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stream_anon.worker.restore import Start
+from stream_anon.worker.takeover.restore import Start
 
 
 @dataclass(frozen=True, slots=True)

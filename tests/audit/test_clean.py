@@ -66,3 +66,14 @@ def test_clean_outputs_pass(tmp_path: Path, name: str) -> None:
             break
         assert tried < 40 * EACH, "the algorithm publishes next to nothing"
     assert passed == EACH
+
+
+def test_numbers_of_any_size_are_told_apart_as_they_are_published(tmp_path: Path) -> None:
+    """Beyond 2^53 neighbours are one float, beyond 1e308 they are none: still they are two values, and no defect."""
+    pays = [2**53, 2**53 + 1, 10**400, 10**400 + 1]
+    rows = [{**row, "pay": pays[i % 4]} for i, row in enumerate(people(24, seed=2))]
+    models = [{"model": "k_anonymity", "k": 4}, {"model": "l_diversity", "attribute": "pay", "l": 4}]
+    published = publish(tmp_path, "gaps", "k", "mondrian", rows, privacy=models)
+    assert {record["pay"] for record in published.records()} == set(pays)
+    result = published.audit(raw=True)
+    assert result.passed, result.findings

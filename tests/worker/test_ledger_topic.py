@@ -19,7 +19,7 @@ from stream_anon.worker.ledger.budget import IN_TOPIC, INLINE
 from stream_anon.worker.ledger.ledger import Place
 from stream_anon.worker.ledger.topic import LedgerTopic
 from stream_anon.worker.loop import Worker
-from stream_anon.worker.restore import REMEDIES
+from stream_anon.worker.takeover.restore import REMEDIES
 
 ONE, TWO = fifo_core(), fifo_core(salt=b"policy two")
 

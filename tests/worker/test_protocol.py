@@ -27,7 +27,7 @@ from stream_anon.worker.ledger.ledger import Place
 from stream_anon.worker.ledger.mark import Mark, MarkSeal
 from stream_anon.worker.ledger.topic import LedgerTopic
 from stream_anon.worker.settings import WorkerSettings
-from stream_anon.worker.witness import Witness
+from stream_anon.worker.takeover.witness import Witness
 
 WORKERS, PARTITIONS, K, KEEP = 3, 4, 3, 4
 workers = st.integers(0, WORKERS - 1)

@@ -10,7 +10,7 @@ from memory_world import World, publish_and_leave, rows
 
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Committed
-from stream_anon.worker.restore import REMEDIES
+from stream_anon.worker.takeover.restore import REMEDIES
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from memory_world import Notes, World, rows
 
 from stream_anon.kafka.transport import Committed
 from stream_anon.worker.loop import Worker
-from stream_anon.worker.restore import REMEDIES
 from stream_anon.worker.state import partition as partition_state
+from stream_anon.worker.takeover.restore import REMEDIES
 
 
 @pytest.fixture

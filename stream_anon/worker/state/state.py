@@ -20,11 +20,11 @@ from stream_anon.worker.core import Core
 from stream_anon.worker.group_life import Formed, Published
 from stream_anon.worker.ledger.ledger import Offsets
 from stream_anon.worker.planner import Plan
-from stream_anon.worker.renderer import GroupRenderer
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.engines import Engines
 from stream_anon.worker.state.letters import dead_letter
 from stream_anon.worker.state.partition import Partition
+from stream_anon.worker.takeover.renderer import GroupRenderer
 from stream_anon.worker.unusable import UNUSABLE, log_failure, unusable
 
 

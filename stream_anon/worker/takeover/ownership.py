@@ -13,12 +13,12 @@ from stream_anon.worker.group_life import Announced
 from stream_anon.worker.ledger.ledger import Place
 from stream_anon.worker.ledger.mark import MarkSeal, mark_room
 from stream_anon.worker.ledger.store import LedgerStore
-from stream_anon.worker.renderer import WithdrawnError, members_of
-from stream_anon.worker.restore import REMEDIES, Beginning, QuarantineError, Reader, Restorer
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.partition import Partition
 from stream_anon.worker.state.state import WorkerState
-from stream_anon.worker.witness import Witness
+from stream_anon.worker.takeover.renderer import WithdrawnError, members_of
+from stream_anon.worker.takeover.restore import REMEDIES, Beginning, QuarantineError, Reader, Restorer
+from stream_anon.worker.takeover.witness import Witness
 
 _log = logging.getLogger("stream_anon.worker")
 _LEARN_EVERY = 5.0  # seconds between questions whether every partition has a ledger by now

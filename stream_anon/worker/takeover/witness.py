@@ -12,7 +12,7 @@ from contextlib import suppress
 from stream_anon.kafka.transport import AbortableError, Transport
 from stream_anon.worker.ledger.ledger import UNSEEN, Ledger, Seen
 from stream_anon.worker.ledger.mark import MarkSeal
-from stream_anon.worker.restore import Beginning, Reader, Restorer
+from stream_anon.worker.takeover.restore import Beginning, Reader, Restorer
 
 _LOOK_EVERY = 1.0  # seconds between looks at the ends of the output: so much of it a successor reads again
 
