@@ -43,7 +43,7 @@ privacy: [{model: k_anonymity, k: 10}]
 stream: {max_delay: {time: %(delay)s, records: %(records)s}, on_deadline: suppress}
 algorithm: {name: %(algorithm)s}
 kafka: {bootstrap: "%(bootstrap)s", group: "%(group)s", input: "%(input)s", output: "%(output)s",
-        client: %(client)s}
+        client: %(client)s%(more)s}
 """
 
 
@@ -260,11 +260,13 @@ def work(options: dict[str, Any], answers: Any) -> None:
 
 def _warmed(schema: Any, parts: Any) -> Any:
     """Compile kernels before the clock runs."""
+    from stream_anon.core.encode import Encoder
+
     rng = random.Random(2)
     values = [record(rng, i) for i in range(2_000)]
     ref = np.stack([np.zeros(len(values), np.int64), np.arange(len(values))], axis=1)
     engine = parts.engine()
-    engine.push(parts.encode(values, ref, np.zeros(len(values))).batch, 0.0)
+    engine.push(Encoder(schema).encode(values, ref, np.zeros(len(values))).batch, 0.0)
     engine.flush()
     return parts
 
@@ -336,6 +338,7 @@ def main() -> None:
                 "input": topic,
                 "output": f"{name}-out",
                 "count": count,
+                "more": "",
             }
             return {**options, "delay": arguments.delay, "records": arguments.window, "algorithm": arguments.algorithm}
 

@@ -60,6 +60,14 @@ class Comparison:
             value = unicodedata.normalize("NFKC", value.casefold()) if not value.isascii() else value.lower()
         return re.sub(r"\s+", " ", value).strip() if "space" in self.ignored else value
 
+    def name(self, value: Any) -> str:
+        """Return the text by which a person is known: 7 and 7.0 are one.
+
+        >>> Comparison(frozenset({"case"})).name(7.0), Comparison(frozenset({"case"})).name("P7")
+        ('7', 'p7')
+        """
+        return self.plain(text(int(value) if isinstance(value, float) and value.is_integer() else value))
+
     def is_missing(self, value: Any) -> bool:
         """Tell whether a value stands for a missing one."""
         if value is None or (isinstance(value, float) and math.isnan(value)):

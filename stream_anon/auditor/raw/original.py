@@ -86,9 +86,7 @@ class Original:
             [hash(values) for values in zip(*plain, strict=True)] if plain else [0] * count, dtype=np.int64
         )
         named = column(rules.subject) if rules.subject else list(range(first, first + count))
-        block["subject"] = np.array(
-            [hash(("subject", rules.naming.plain(text(value)))) for value in named], dtype=np.int64
-        )
+        block["subject"] = np.array([hash(("subject", rules.naming.name(value))) for value in named], dtype=np.int64)
         self._blocks.append(block)
 
     def finish(self) -> Original:
