@@ -221,7 +221,8 @@ def work(options: dict[str, Any], answers: Any) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "policy.yaml"
-        file.write_text(POLICY % options)
+        ledger = f"ledger: {options['group']}-ledger, " if options["ledger"] else ""
+        file.write_text((POLICY % options).replace("client:", f"{ledger}client:"))
         loaded, schema = prepare(file)
     kafka, settings = kafka_of(loaded.policy), settings_of(loaded.policy)
     watch = Watch("benchmark", schema.fingerprint, settings.delay, [c.name for c in schema.quasi])
@@ -232,7 +233,7 @@ def work(options: dict[str, Any], answers: Any) -> None:
         ("decode and group", worker.state, ["decode", "push", "tick"]),
         ("plan", worker._planner, ["plan"]),
         ("send", transport, ["send"]),
-        ("commit", transport, ["begin", "send_offsets", "commit"]),
+        ("commit", transport, ["begin", "write", "send_offsets", "commit"]),
         ("apply and report", worker, ["_commit"]),
     ):
         for method in methods:
@@ -312,6 +313,7 @@ def main() -> None:
     parser.add_argument("--algorithm", default="cail")
     parser.add_argument("--window", type=int, default=1_000, help="rows that wait: max_delay.records of the policy")
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent-kafka"])
+    parser.add_argument("--ledger", action="store_true", help="keep ledgers in a topic of their own")
     arguments = parser.parse_args()
 
     from stream_anon.kafka.clients.kafka_python.topics import create_topics
@@ -326,8 +328,10 @@ def main() -> None:
 
         def fresh(count: int, topic: str = source) -> dict[str, Any]:
             name = f"bench-{uuid4().hex[:8]}"
-            create_topics(bootstrap, {f"{name}-out": 1})
+            topics = {f"{name}-out": 1, **({f"{name}-ledger": arguments.partitions} if arguments.ledger else {})}
+            create_topics(bootstrap, topics, compacted=[f"{name}-ledger"])
             options = {
+                "ledger": arguments.ledger,
                 "bootstrap": bootstrap,
                 "client": arguments.client,
                 "group": name,
@@ -358,6 +362,8 @@ def main() -> None:
             broker.remove()
     result = {
         "client": arguments.client,
+        "partitions": arguments.partitions,
+        "ledger_topic": arguments.ledger,
         "worker_records_per_second": round(rates["worker"]),
         "copy_records_per_second": round(rates["copy"]),
         "ratio": round(rates["worker"] / rates["copy"], 3),

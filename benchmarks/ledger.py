@@ -142,10 +142,13 @@ def work(options: dict[str, Any], answers: Any) -> None:
 def succeed(options: dict[str, Any], answers: Any) -> None:
     """Take over, and tell how long it took to be given the partitions back, and to read again what waits."""
     worker = worker_of(options)
+    worker._transport.renew()
     answers.put("ready")
     began = time.monotonic()
     given = restored = None
-    while restored is None or not worker.state.caught_up:
+    while (
+        restored is None or not worker.state.caught_up or any(p.text is None for p in worker.state.partitions.values())
+    ):
         polled_before = worker.ownership.membership
         start = time.monotonic()
         worker.step()
@@ -164,6 +167,7 @@ def succeed(options: dict[str, Any], answers: Any) -> None:
             "read_again_seconds": round(end - restored, 3),
         }
     )
+    worker._transport.close()
     gone(answers)
 
 
@@ -201,6 +205,7 @@ def measure(bootstrap: str, arguments: argparse.Namespace, store: str) -> dict[s
     options |= {"output": f"{name}-out", "ledger": store == "topic", "bound": arguments.bound}
     options |= {"seconds": arguments.bounds * arguments.bound, "partitions": arguments.partitions}
     options["rate"] = arguments.rate
+    in_process(succeed, options)  # writes the first ledgers
     empty = in_process(succeed, options)
     count = int(arguments.rate * options["seconds"])
     feed = threading.Thread(target=fill, args=(bootstrap, name, count, arguments.partitions, arguments.rate))
@@ -216,7 +221,7 @@ def measure(bootstrap: str, arguments: argparse.Namespace, store: str) -> dict[s
         "loss_ratio": round(result["loss"] / alone, 3) if alone else None,
         "ledger_bytes_per_second": round(result["ledger_bytes"] / options["seconds"]),
         "write_amplification": round(result["ledger_bytes"] / max(output, 1), 3),
-        "successor_of_nobody": empty,
+        "successor_of_an_empty_ledger": empty,
         "successor": full,
     }
 

@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=300, help="failures in all")
     parser.add_argument("--piece", type=int, default=20, help="failures of one piece")
     parser.add_argument("--client", choices=KINDS, help="one kind of client alone; else all in turns")
+    parser.add_argument("--rate", type=float, default=1_100)
     parser.add_argument("--ledger", action="store_true")
     options = parser.parse_args()
     while (before := sum(piece["kills"] for piece in done(options.file))) < options.kills:
@@ -55,6 +56,7 @@ def main() -> None:
         command = [sys.executable, str(HERE / "chaos.py"), "--seed", str(1 + number)]
         command += ["--kills", str(min(options.piece, options.kills - before))]
         command += ["--client", options.client or KINDS[number % len(KINDS)]]
+        command += ["--rate", str(options.rate)]
         command += ["--ledger"] if options.ledger else []
         ran = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         with options.file.open("ab") as file:

@@ -174,8 +174,28 @@ def test_a_topic_that_is_gone(world: World) -> None:
     publish_and_leave(world)
     world.worker("y").ownership.check_topics()
     del world.broker.topics["ledger"]
-    with pytest.raises(StreamAnonError, match="there is no topic"):
+    with pytest.raises(StreamAnonError, match="there is no ledger topic"):
         world.worker("x").ownership.check_topics()
+    assert judged(world) == {0: "lost"}
+
+
+def test_a_topic_that_goes_while_a_worker_runs(world: World) -> None:
+    worker = world.worker()
+    world.produce(*rows(3))
+    world.go(worker)
+    del world.broker.topics["ledger"]
+    world.produce(*rows(3))
+    with pytest.raises(StreamAnonError, match="there is no ledger topic"):
+        world.go(worker)
+    assert len(world.out(committed=False)) == 3
+
+
+def test_a_group_begins_with_no_topic_at_all(world: World) -> None:
+    del world.broker.topics["ledger"]
+    assert judged(world) == {0: "uncovered"}
+    world.broker.create_topic("ledger", 1, "compact")
+    world.broker.rebalance()
+    assert judged(world) == {}
 
 
 def test_a_policy_that_names_no_topic_any_more(world: World) -> None:

@@ -18,13 +18,15 @@ from stream_anon.worker.ledger.packing import (
     Writer,
     pack_ends,
     pack_members,
+    pack_waiting,
     partitions_of,
     unpack_ends,
     unpack_members,
+    unpack_waiting,
 )
 from stream_anon.worker.ledger.seal import Seal
 
-_VERSION = "3"  # 1 was sealed under keys derived without scrypt; 2 knew neither its group nor the output
+_VERSION = "4"  # 1: keys without scrypt; 2: neither group nor output; 3: a bit for every offset, however few wait
 _POWERS = 85 ** np.arange(4, -1, -1)
 _ALPHABET = np.frombuffer(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~", dtype=np.uint8
@@ -124,9 +126,7 @@ def _pack(ledger: Ledger) -> bytes:
     for number in (ledger.writer, ledger.sequence, ledger.known, ledger.low, ledger.position - ledger.low):
         out.number(number)
     out.raw(ledger.fingerprint.ljust(8, b"\0")[:8] + whose_of(ledger.place) + ledger.digest.to_bytes(8, "big"))
-    waits = np.zeros(ledger.position - ledger.low, dtype=np.uint8)
-    waits[ledger.waiting - ledger.low] = 1
-    out.raw(np.packbits(waits).tobytes())
+    pack_waiting(out, ledger.waiting - ledger.low, ledger.position - ledger.low)
     pack_members(out, ledger.announced)
     for party in partitions_of(ledger.announced):
         out.number(ledger.parties[party])
@@ -138,13 +138,8 @@ def _pack(ledger: Ledger) -> bytes:
 def _unpack(body: bytes, place: Place) -> tuple[Ledger, bytes]:
     read = Reader(body)
     writer, sequence, known, low, span = (read.number() for _ in range(5))
-    if span > 8 * len(body):
-        raise ValueError("longer than its text")
     fingerprint, whose, digest = read.raw(8), read.raw(12), int.from_bytes(read.raw(8), "big")
-    bits = np.unpackbits(np.frombuffer(read.raw((span + 7) // 8), dtype=np.uint8))
-    if bits[span:].any():
-        raise ValueError("bits beyond the position")
-    waiting = np.flatnonzero(bits[:span]).astype(np.int64) + low
+    waiting = unpack_waiting(read, span) + low
     announced: tuple[Members, ...] = unpack_members(read)
     parties = {party: read.number() for party in partitions_of(announced)}
     seen = Seen(read.raw(4), unpack_ends(read))

@@ -16,6 +16,7 @@ from stream_anon.kafka.transport import (
     NotAllowedError,
     Placed,
     Ref,
+    TopicFacts,
     Transport,
     TransportError,
 )
@@ -37,7 +38,7 @@ class LedgerTopic:
     def __init__(self, transport: Transport, topic: str, secret: bytes) -> None:
         self.codec = Codec.of(secret)
         self._transport, self._topic, self._seal = transport, topic, PointerSeal(secret)
-        self._topic_id = ""
+        self._facts: TopicFacts | None = None  # as the topic was when it was last looked at
 
     def keep(self, texts: Mapping[Place, Committed]) -> dict[int, Committed]:
         """Write the texts as records, wait until they are taken, and return pointers to them."""
@@ -55,8 +56,9 @@ class LedgerTopic:
         return found
 
     def _write(self, texts: Mapping[Place, tuple[bytes, Committed]]) -> dict[int, Committed]:
-        if not self._topic_id:
-            self._topic_id = self._transport.facts(self._topic).topic_id
+        facts = self._known()
+        if facts is None:
+            raise AbortableError("there is no ledger topic")
         records = [
             Placed(self._topic, place.partition, key, text.metadata.encode("ascii"))
             for place, (key, text) in texts.items()
@@ -64,7 +66,7 @@ class LedgerTopic:
         offsets = self._transport.write(records)
         found = {}
         for (place, (_, text)), record, offset in zip(texts.items(), records, offsets, strict=True):
-            pointer = self._seal.point(self._topic_id, record.partition, offset, record.value)
+            pointer = self._seal.point(facts.topic_id, record.partition, offset, record.value)
             found[place.partition] = self._seal.encode(pointer, text.offset, place)
         return found
 
@@ -89,13 +91,9 @@ class LedgerTopic:
         """Return the records that stand where pointers say, of whatever content; leave out what is not there."""
         if not pointers:
             return {}
-        try:
-            facts = self._transport.facts(self._topic)
-        except (AbortableError, NotAllowedError):
-            raise
-        except TransportError:
+        facts = self._known()
+        if facts is None:
             return {place: LedgerError("lost", "there is no ledger topic of this name") for place in pointers}
-        self._topic_id = facts.topic_id
         found: dict[Place, bytes | LedgerError] = {}
         wanted = {}
         for place, pointer in pointers.items():
@@ -130,7 +128,10 @@ class LedgerTopic:
     def followed(self, committed: Mapping[Place, Committed | None]) -> set[int]:
         """Look for records behind those that are pointed to, and if there are any, whether they were committed."""
         since: dict[Place, Ref] = {}
+        facts = self._known()
         for place, text in committed.items():
+            if facts is None or place.partition >= facts.partitions:
+                continue
             since[place] = place.partition, 0
             if text is not None and text.metadata.startswith(POINTS):
                 pointer = self._seal.decode(text, place)
@@ -146,17 +147,35 @@ class LedgerTopic:
         found = self._transport.read(self._topic, dict(since.values()), committed)
         return {keys[record.key] for record in found if record.key is not None and record.key in keys}
 
+    def _look(self) -> TopicFacts | None:
+        """Ask for the topic, which may be another one by now; return None if there is none."""
+        self._facts = None
+        try:
+            self._facts = self._transport.facts(self._topic)
+        except (AbortableError, NotAllowedError):
+            raise
+        except TransportError:
+            pass
+        return self._facts
+
+    def _known(self) -> TopicFacts | None:
+        """Return the topic as it was last seen. If it was made anew since, no pointer into it proves true."""
+        return self._facts or self._look()
+
     def lacking(self, partitions: int) -> set[int]:
         """Return the partitions of the input that the topic has none for."""
-        facts = self._transport.facts(self._topic)
-        self._topic_id = facts.topic_id
-        return set(range(facts.partitions, partitions))
+        facts = self._look()
+        return set(range(facts.partitions if facts else 0, partitions))
 
     def check(self, partitions: int) -> None:
         """Refuse a topic that would lose ledgers, or that has too little room for them."""
-        facts = self._transport.facts(self._topic)
+        facts = self._look()
+        if facts is None:
+            raise StreamAnonError(
+                f"there is no ledger topic {self._topic}: create it with stream-anon topics; if it was deleted, what "
+                "offsets point to is lost (docs/kafka.md, quarantine)"
+            )
         facts.refuse_an_old_broker()
-        self._topic_id = facts.topic_id
         if facts.cleanup_policy != "compact":
             raise StreamAnonError(
                 f"the ledger topic {self._topic} has cleanup.policy={facts.cleanup_policy}, which would delete ledgers "

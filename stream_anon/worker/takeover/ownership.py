@@ -114,12 +114,12 @@ class Ownership:
         """Refuse to join a group that works by another policy; ledgers unknown now are judged when restored."""
         facts, group = self._transport.facts(self._settings.input), self._transport.group
         reader = Reader(self._store, self._core.fingerprint, facts, group)
-        every = range(reader.facts.partitions)
-        texts: dict[int, Committed | None] = {}
         for _ in range(_TRIES):
             with suppress(AbortableError):
-                texts = texts or self._transport.ledgers(every)
-        reader.refuse_others(texts)
+                texts = self._transport.ledgers(range(facts.partitions))
+                reader.refuse_others(texts)
+                if texts:
+                    break
 
     def concerned(self, polled: Polled) -> bool:
         """Tell whether this poll may change the owned partitions: then no transaction may be in progress."""

@@ -156,9 +156,9 @@ class Restorer(Reader):
 
         Raises `QuarantineError`, or `OtherPolicyError` if another policy wrote the ledger.
         """
-        if partition in self.lacking:
-            raise QuarantineError("uncovered")
         if committed is None:
+            if partition in self.lacking:
+                raise QuarantineError("uncovered")
             at = self._first(partition, siblings)
             return Beginning(self._new(partition, at, siblings), None, at)
         try:
@@ -166,6 +166,8 @@ class Restorer(Reader):
         except LedgerError as error:
             put_back = error.code == "lost" and self.store.followed({self.place(partition): committed})
             raise QuarantineError("rolled-back" if put_back else error.code) from None
+        if partition in self.lacking:  # it was kept elsewhere so far
+            raise QuarantineError("uncovered")
         first, end = self.bounds[partition]
         if ledger.position > end:  # below the position everything else counts as finished, new records too
             raise QuarantineError("beyond")
