@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import pytest
 import stream_anon
 from stream_anon.formats.avro_file import AvroFile
 from stream_anon.formats.format import TableError
-from stream_anon.testing import check_format
 
 POLICY: dict[str, Any] = {
     "version": 1,
@@ -37,17 +35,6 @@ POLICY: dict[str, Any] = {
     },
     "privacy": [{"model": "k_anonymity", "k": 4}],
 }
-
-
-def write(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    kinds = {str: "string", int: "long"}
-    fields = [{"name": name, "type": kinds[type(value)]} for name, value in records[0].items()]
-    with path.open("wb") as file:
-        fastavro.writer(file, {"type": "record", "name": "Row", "fields": fields}, records)
-
-
-def test_the_format_keeps_its_contract() -> None:
-    check_format(AvroFile, write)
 
 
 def test_what_is_published_is_read_by_others_and_by_the_auditor(tmp_path: Path) -> None:
