@@ -16,7 +16,7 @@ from stream_anon.stream.lattice import Lattice
 AGAIN = 64
 """Clearings after which the vectors of the lattice are ordered anew, by the rows of the next one."""
 
-PASSES = 3
+PASSES = 2
 """Rounds of exchange between the blocks: the first brings two thirds of what many bring, later ones look only at what
 has changed."""
 
