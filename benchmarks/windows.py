@@ -1,8 +1,8 @@
 """Cost and loss of the default algorithm against the number of rows that wait: windows of a thousand to a million.
 
 Rows are made up as positions, without records, so that the engine alone is measured: five quasi-identifiers, skewed and
-correlated. Loss is NCP per cell; processor time is that of the engine's calls. `bytes_per_row` is what the process grew
-by, at most, over the rows that waited then: their columns, and everything that is kept about them.
+correlated. Loss is NCP per cell; processor time is that of the engine's calls. `kept_per_row` is what
+the engine keeps about a waiting row beside its own columns, in bytes, at the end.
 
     python benchmarks/windows.py --json
     python benchmarks/windows.py --rows 5000000 --delay 1000 10000 100000 1000000 --json --plot windows.svg
@@ -132,7 +132,6 @@ def _run(schema: Schema, rows: int, seed: int) -> dict[str, Any]:
     rng, engine = np.random.default_rng(seed), build(schema)
     spent = lost = 0.0
     left = longest = 0
-    start, grown, waiting = _resident(), 0, 0
     for first in range(0, rows, BATCH):
         batch = _rows(schema, min(BATCH, rows - first), first, rng)
         begin = time.process_time()
@@ -141,22 +140,31 @@ def _run(schema: Schema, rows: int, seed: int) -> dict[str, Any]:
         spent, longest = spent + took, max(longest, took)
         left += sum(map(len, outcome.groups))
         lost += sum(group.loss * len(group) for group in outcome.groups)
-        del outcome
-        if (now := _resident() - start) > grown:
-            grown, waiting = now, len(engine)
     return {
         "rows_per_cpu_second": round(rows / spent),
         "ncp": round(lost / max(left, 1), 5),
         "left_in_time": left,
         "longest_call_s": round(longest, 3),
-        "bytes_per_row": round(grown / waiting) if waiting > 50_000 else None,
+        "kept_per_row": round((_bytes(engine, set()) - _bytes(engine.waiting(), set())) / max(len(engine), 1)),
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
     }
 
 
-def _resident() -> int:
-    """Return the memory of this process in bytes."""
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+def _bytes(thing: Any, seen: set[int]) -> int:
+    """Return the size of all arrays that a thing of this package holds, or its parts do; not those of its policy."""
+    if id(thing) in seen or isinstance(thing, Schema):
+        return 0
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        return thing.nbytes
+    if isinstance(thing, dict):
+        parts = [*thing.values()]
+    elif isinstance(thing, (list, tuple)):
+        parts = [*thing]
+    else:
+        names = [*getattr(thing, "__dict__", ()), *getattr(thing, "__struct_fields__", ())]
+        parts = [getattr(thing, name) for name in names if type(thing).__module__.startswith("stream_anon")]
+    return sum(_bytes(part, seen) for part in parts)
 
 
 if __name__ == "__main__":
