@@ -60,7 +60,9 @@ def shape_of(schema: Schema) -> Branch:
     """Return the shape of a policy's records, without the envelope, which is the last field."""
     root = Branch(schema.policy.name)
     places = [(column.name, _of_quasi(column.type, column.hierarchy)) for column in schema.quasi]
-    types = {column.name: column.type for column in schema.sensitive}
+    types = {
+        c.name: c.type if c.hierarchy is None else "category" for c in schema.sensitive
+    }  # raised values are labels
     for name in schema.published:
         loose: Holds = "scalars" if name in schema.lists else "scalar"
         places.append((name, _BY_TYPE.get(types[name], "text") if name in types else loose))
