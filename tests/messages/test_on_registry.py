@@ -290,11 +290,14 @@ def test_others_produce_and_others_consume(scenes: Callable[[str], Scene], forma
     assert found["raw"]["matched"] == 300
 
 
+@pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka"])
 def test_schemas_change_in_the_middle_and_the_registry_goes_away(
-    scenes: Callable[[str], Scene], local_registry: LocalRegistry
+    scenes: Callable[[str], Scene], local_registry: LocalRegistry, client: str
 ) -> None:
     """Messages of a schema that cannot be fetched wait; nothing is rejected, and all leave when it answers again."""
     scene = scenes("avro")
+    scene.words["kafka"]["client"] = client
+    scene.policy = stream_anon.Policy.model_validate(scene.words)
     scene.send(visits(100))
     scene.start()
     until(lambda: len(scene.read(scene.kafka.output)) >= 90, "the first records are published")

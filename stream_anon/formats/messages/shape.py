@@ -60,9 +60,8 @@ def shape_of(schema: Schema) -> Branch:
     """Return the shape of a policy's records, without the envelope, which is the last field."""
     root = Branch(schema.policy.name)
     places = [(column.name, _of_quasi(column.type, column.hierarchy)) for column in schema.quasi]
-    types = {
-        c.name: c.type if c.hierarchy is None else "category" for c in schema.sensitive
-    }  # raised values are labels
+    types = {column.name: column.type for column in schema.sensitive}
+    types |= {column.name: "category" for column in schema.sensitive if column.hierarchy}  # raised values are labels
     for name in schema.published:
         loose: Holds = "scalars" if name in schema.lists else "scalar"
         places.append((name, _BY_TYPE.get(types[name], "text") if name in types else loose))
