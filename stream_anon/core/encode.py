@@ -10,15 +10,13 @@ import numpy as np
 
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch, identities
 from stream_anon.core.decode import Columns, Decoder, Payload, Reader, Reject, Rejection
+from stream_anon.core.fields import Action, Refused
+from stream_anon.core.fields.action import SCALARS
 from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
 from stream_anon.core.keys import hash_subjects
 from stream_anon.core.schema import Schema, SensitiveColumn
 
 _REJECT = {int(Trouble.MISSING): Reject.MISSING, int(Trouble.UNKNOWN): Reject.UNKNOWN}
-
-
-_SCALARS = frozenset({str, int, float, bool, type(None)})
-"""Types that may be published unchanged. Anything else could carry fields that nobody declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,8 @@ class Encoder:
             types.update({column.psf_field: "psf"} if column.psf_field else {})
         types.update({name: "any" for name in schema.published if name not in types})
         types.update({schema.subject: "identifier"} if schema.subject else {})
+        for action in schema.actions.values():
+            types = {**action.reads, **types}
         self._reader = reader(types)
         self._guards: dict[tuple[int, int, str], int] = {}
 
@@ -78,11 +78,16 @@ class Encoder:
         sensitive = np.empty((n, len(schema.sensitive)), dtype=np.int64)
         guard = np.full(sensitive.shape, NO_GUARD, dtype=np.int64)
         psf = np.zeros(sensitive.shape, dtype=np.int64)
-        published = [columns[name] for name in schema.published]
+        published = []
+        for name in schema.published:
+            own, spoilt = _changed(schema.actions.get(name), name, columns)
+            published.append(own)
+            for i, reason in spoilt:
+                refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject(reason.value), name))
         values = np.empty((n, len(published)), dtype=object)
         for p, (name, own) in enumerate(zip(schema.published, published, strict=True)):
             values[:, p] = np.fromiter(own, object, n)
-            if not _SCALARS.issuperset(map(type, own)):
+            if not SCALARS.issuperset(map(type, own)):
                 for i in _compound(own, name in schema.lists):
                     refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject.WRONG_TYPE, name))
         for s, secret in enumerate(schema.sensitive):
@@ -134,13 +139,20 @@ class Encoder:
         return bad
 
 
+def _changed(
+    action: Action | None, name: str, columns: Mapping[str, list[Any]]
+) -> tuple[list[Any], list[tuple[int, Refused]]]:
+    """Return what is published of a column: what came, or what its action makes of it and why it makes nothing."""
+    return (columns[name], []) if action is None else action.apply(columns)
+
+
 def _compound(values: Sequence[Any], lists: bool) -> list[int]:
     """Return the places of values that are neither scalars nor, where the policy allows them, lists of scalars."""
     return [
         i
         for i, value in enumerate(values)
-        if type(value) not in _SCALARS
-        and not (lists and isinstance(value, list) and _SCALARS.issuperset(map(type, value)))
+        if type(value) not in SCALARS
+        and not (lists and isinstance(value, list) and SCALARS.issuperset(map(type, value)))
     ]
 
 
