@@ -274,7 +274,15 @@ def _judge(publish: dict[str, Any], value: Any, shown: Any) -> None:
 
 def test_long_hostile_texts_do_not_stall_redaction() -> None:
     made = schema("redact", "insensitive")
-    texts = ["1 " * 10_000, "1" + " " * 19_999, "a:" * 10_000, "AB12" * 5_000, "(" * 20_000, "1." * 10_000, "@" * 20_000]
+    texts = [
+        "1 " * 10_000,
+        "1" + " " * 19_999,
+        "a:" * 10_000,
+        "AB12" * 5_000,
+        "(" * 20_000,
+        "1." * 10_000,
+        "@" * 20_000,
+    ]
     begun = time.process_time()
     found = encode(made, *({"x": text, "who": " ".join("abcdefghij" * 9)} for text in texts))
     assert len(found.batch) == len(texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -49,8 +50,8 @@ class Round(ChangeSettings):
         if self.step is not None:
             if abs(number) > _EXACT * self.step:
                 return Refused.WRONG_TYPE
-            digits = max(0, 12 - math.floor(math.log10(self.step)))  # only what binary fractions added is cut off
-            number = self._within(round(math.floor(number / self.step + 0.5) * self.step, digits))
+            step = Fraction(str(self.step))  # as it is written: 0.15 lies half-way between 0.1 and 0.2
+            number = self._within(float(math.floor(Fraction(str(number)) / step + Fraction(1, 2)) * step))
         if not math.isfinite(number):
             return Refused.WRONG_TYPE
         return int(number) if self.holds == "whole" else float(number)
