@@ -1,4 +1,4 @@
-"""Slicing: turn records into columns. Identifiers go no further than this module; undeclared fields are not read."""
+"""Slicing: turn records into columns. Identifiers go no further than this module, but for what is made of them; undeclared fields are not read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch, identities
 from stream_anon.core.decode import Columns, Decoder, Payload, Reader, Reject, Rejection
-from stream_anon.core.fields import Action, Refused
 from stream_anon.core.fields.action import SCALARS
 from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
 from stream_anon.core.keys import hash_subjects
@@ -80,7 +79,8 @@ class Encoder:
         psf = np.zeros(sensitive.shape, dtype=np.int64)
         published = []
         for name in schema.published:
-            own, spoilt = _changed(schema.actions.get(name), name, columns)
+            action = schema.actions.get(name)
+            own, spoilt = (columns[name], []) if action is None else action.apply(columns)
             published.append(own)
             for i, reason in spoilt:
                 refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject(reason.value), name))
@@ -137,13 +137,6 @@ class Encoder:
                 self._guards[key] = node
             target[i, s] = node
         return bad
-
-
-def _changed(
-    action: Action | None, name: str, columns: Mapping[str, list[Any]]
-) -> tuple[list[Any], list[tuple[int, Refused]]]:
-    """Return what is published of a column: what came, or what its action makes of it and why it makes nothing."""
-    return (columns[name], []) if action is None else action.apply(columns)
 
 
 def _compound(values: Sequence[Any], lists: bool) -> list[int]:
