@@ -228,7 +228,7 @@ class UnknownCheck(FieldCheck):
     """The check of a kind that the auditor does not know: any value passes, and the audit says so."""
 
     def formed(self, value: Any) -> bool:
-        """Accept every value."""
+        """Accept every value: nobody says what it should be."""
         return True
 
 

@@ -1,4 +1,7 @@
-"""Slicing: turn records into columns. Identifiers go no further than this module, but for what is made of them; undeclared fields are not read."""
+"""Slicing: turn records into columns. Identifiers go no further than this module; undeclared fields are not read.
+
+What is published in place of a value (`fields`) is made here, so that nothing behind this module holds the original.
+"""
 
 from __future__ import annotations
 

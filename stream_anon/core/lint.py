@@ -153,7 +153,21 @@ def _columns(schema: Schema) -> list[QuasiColumn | SensitiveColumn]:
     return [*schema.quasi, *schema.sensitive]
 
 
+def _changes(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
+    """Yield fields of which some values cannot be changed, and put what is published in the place of the others."""
+    changed: dict[str, list[Any]] = {}
+    for name, action in schema.actions.items():
+        changed[name], refused = action.apply({n: [row.get(n) for row in rows] for n in (name, *action.reads)})
+        if refused:
+            message = f"{len(refused):,} of {len(rows):,} rows of the sample have a value that cannot be published so"
+            hint = "such records are rejected: correct the settings, or say missing: null"
+            yield warning(("attributes", name, "publish"), "value-not-changed", message, hint)
+    for i, row in enumerate(rows):
+        rows[i] = {**row, **{name: values[i] for name, values in changed.items() if name in row}}
+
+
 def _sample(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
+    yield from _changes(schema, rows)
     hierarchies = _hierarchies(schema)
     types = {column.name: column.type for column in _columns(schema)}
     for name, hierarchy in hierarchies.items():

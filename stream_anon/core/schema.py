@@ -236,7 +236,7 @@ def _actions(policy: Policy, keys: Keys) -> dict[str, Action]:
         if isinstance(settings, ChangeSettings):
             rules = EVERY_RULE if isinstance(attribute, Insensitive | QuasiIdentifier) else attribute.normalize
             spelling = Spelling(rules, policy.missing_values)
-            materials = Materials(name, keys, spelling, _naming(policy), policy.subject, identifiers)
+            materials = Materials(policy.name, name, keys, spelling, _naming(policy), policy.subject, identifiers)
             found[name] = Action.of(settings, materials, null=isinstance(attribute, Sensitive))
     return found
 

@@ -132,7 +132,9 @@ def _read_fields(policy: Policy) -> Iterator[Problem]:
 
 def field_uses(policy: Policy) -> Iterator[tuple[FieldUse, PublishSettings]]:
     """Yield every attribute of which something is said or usual besides generalizing, and what that is."""
-    roles = {name: attribute.role for name, attribute in policy.attributes.items()}
+    roles: dict[str, str] = {name: attribute.role for name, attribute in policy.attributes.items()}
+    for sensitive in policy.sensitive.values():
+        roles |= {field: "request" for field in (sensitive.guarding_node, sensitive.psf) if field}
     for name, attribute in policy.attributes.items():
         if not isinstance(attribute, QuasiIdentifier):
             type_ = attribute.type if isinstance(attribute, Sensitive) else None

@@ -74,6 +74,8 @@ def test_tokens_of_two_purposes_and_of_two_fields_differ() -> None:
         tokens += published(schema(publish), {"x": "P1"})
     tokens += published(schema("pseudonym", "insensitive"), {"x": "P1"})
     assert len(set(tokens)) == 4
+    other = schema("pseudonym").policy.model_copy(update={"name": "other"})
+    assert published(Schema.of(other), {"x": "P1"})[0] not in tokens
     assert tokens[3] == tokens[4]  # the same field, the same secret: the same token in another process
 
 

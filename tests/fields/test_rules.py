@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import ValidationError
 
+from stream_anon.auditor.policy import rules_of
 from stream_anon.cli import run
-from stream_anon.core.fields import PUBLISH_KINDS
+from stream_anon.core.fields import PUBLISH_KINDS, ChangeSettings, Materials
 from stream_anon.policy import Policy, load, problems
 
 SECRET = "kX2-hj41_qPz9wLtVb7nRc3mYd8sFg5a"
@@ -43,6 +45,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a rotation within a second", field(pseudonym(rotate="10ms", by="at")), "out-of-range"),
     ("a value that tells its own period", field(pseudonym(rotate="1d", by="x")), "overlapping-names"),
     ("a time inside an attribute", field(pseudonym(rotate="1d", by="x.at")), "overlapping-names"),
+    (
+        "a time inside a request",
+        {"ill": {"role": "sensitive", "psf": "wish"}} | field(pseudonym(rotate="1d", by="wish.at")),
+        "overlapping-names",
+    ),
     ("an empty part of a name", field(pseudonym(rotate="1d", by="a..b")), "bad-name"),
     ("stable and rotating", subject({**DAILY, "stable": True}), "either-or"),
     ("an identifier as it came", field("keep"), "publish-and-role"),
@@ -135,3 +142,38 @@ def test_a_policy_file_may_say_one_word(tmp_path: Path) -> None:
         json.dumps(policy(field("redact", "insensitive") | {"y": {"role": "insensitive", "publish": "drop"}}))
     )
     assert load(path).policy.published == ("x",)
+
+
+def test_check_tells_how_many_rows_of_a_sample_cannot_be_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, data = tmp_path / "policy.yaml", tmp_path / "sample.jsonl"
+    path.write_text(json.dumps(policy(field({"kind": "round", "step": 10}))))
+    data.write_text(
+        "".join(json.dumps({"who": i, "sex": "f", "x": x}) + "\n" for i, x in enumerate([1, "2", "z", None]))
+    )
+    assert run(["check", str(path), "--data", str(data)]) == 0
+    said = capsys.readouterr()
+    assert "value-not-changed: 2 of 4 rows" in said.out + said.err
+
+
+class Reverse(ChangeSettings):
+    """A kind of another distribution."""
+
+    kind: Literal["reverse"]
+
+    def build(self, materials: Materials) -> Any:
+        return lambda value, beside: str(value)[::-1]
+
+
+def test_a_program_may_add_a_kind_and_the_auditor_says_that_it_does_not_know_it(tmp_path: Path) -> None:
+    PUBLISH_KINDS.add(Reverse)
+    try:
+        data = policy(field("reverse"))
+        assert problems(Policy.model_validate(data)) == []
+        [unjudged] = rules_of(data, tmp_path).unjudged
+        assert unjudged.startswith("x: what is published of it")
+    finally:
+        PUBLISH_KINDS.remove(Reverse)
+    with pytest.raises(ValidationError):
+        Policy.model_validate(data)

@@ -41,7 +41,7 @@ def _shifts(
     original: Original,
     findings: Findings,
 ) -> None:
-    """Judge the shifts of one field: each record needs a raw row it was moved from, and a sure one tells whose it is."""
+    """Judge the shifts of one field: each record needs a raw row it was moved from; a sure one tells whose it is."""
     moved: dict[int, int] = {}
     for kind, index in kinds:
         candidates = kind.candidates[original.dates[name][kind.candidates] != NO_TIME]

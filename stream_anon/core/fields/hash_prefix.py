@@ -15,7 +15,7 @@ from stream_anon.errors import Problem, warning
 class HashPrefix(ChangeSettings):
     """The first `length` hexadecimal digits of a keyed hash. `people` is how many different people are expected.
 
-    Fields of one `purpose` have equal prefixes for equal values; without one, the purpose is the field's own.
+    Fields of one `purpose` have equal prefixes for equal values; without one, the purpose is this field of this policy.
     """
 
     keyed = True
@@ -28,10 +28,10 @@ class HashPrefix(ChangeSettings):
     def build(self, materials: Materials) -> Change:
         """Return the function from a name to its prefix."""
         key, spelling, length = materials.keys.field, materials.spelling, self.length
-        purpose, named = self.purpose or materials.name, str(self.purpose is not None)
+        purpose = materials.purpose(self.purpose)
 
         def prefix(value: Any, beside: Sequence[Any]) -> str:
-            return keyed_bytes(key, "hash_prefix", named, purpose, spelling(value) or "").hex()[:length]
+            return keyed_bytes(key, "hash_prefix", *purpose, spelling(value) or "").hex()[:length]
 
         return prefix
 

@@ -27,7 +27,7 @@ class Scope(Settings):
     """Within what a person's tokens are equal: a period of `rotate`, told by the timestamp `by`, and a `purpose`.
 
     Periods are counted in UTC from 1970. `epoch` is the unit of timestamps that are numbers. Fields of one purpose have
-    equal tokens for equal values; without one, the purpose is the field's own.
+    equal tokens for equal values, in every policy of one secret; without one, the purpose is this field of this policy.
     """
 
     rotate: Duration | None = None
@@ -56,8 +56,7 @@ class Pseudonym(ChangeSettings):
     def build(self, materials: Materials) -> Change:
         """Return the function from a name to its token."""
         key, spelling, scope = materials.keys.field, materials.spelling, self.scope
-        purpose, every = scope.purpose or materials.name, int(scope.rotate or 0)
-        named = bool(scope.purpose)  # a purpose and the name of a field are never taken for each other
+        purpose, every = materials.purpose(scope.purpose), int(scope.rotate or 0)
         ticks = 1000 if scope.epoch == "milliseconds" else 1
 
         def token(value: Any, beside: Sequence[Any]) -> Any:
@@ -68,7 +67,7 @@ class Pseudonym(ChangeSettings):
                     return Refused.MISSING if beside[0] is None else Refused.WRONG_TYPE
                 period = str((instant - _EPOCH) // timedelta(seconds=every))
             name = spelling(value) or ""
-            return keyed_bytes(key, "pseudonym", str(named), purpose, str(every), period, name)[:_BYTES].hex()
+            return keyed_bytes(key, "pseudonym", *purpose, str(every), period, name)[:_BYTES].hex()
 
         return token
 

@@ -40,7 +40,10 @@ is published in its place, or to why there is nothing."""
 
 @dataclass(frozen=True, slots=True)
 class FieldUse:
-    """A field as the rules of a kind see it. `roles` are those of all attributes by name, `people` is the largest k."""
+    """A field as the rules of a kind see it. `people` is the largest k.
+
+    `roles` are those of all attributes by name, `request` for fields in which a person asks for protection.
+    """
 
     name: str
     role: str
@@ -58,17 +61,22 @@ class FieldUse:
 
 @dataclass(frozen=True, slots=True)
 class Materials:
-    """What the function of a kind is made of: the field's name, keys, how its texts and those of people are compared.
+    """What the function of a kind is made of: names of policy and field, keys, how texts and people are compared.
 
     `identifiers` are the names of all attributes that name a person.
     """
 
+    policy: str
     name: str
     keys: Keys = field(repr=False)
     spelling: Spelling
     naming: Spelling
     subject: str | None
     identifiers: tuple[str, ...]
+
+    def purpose(self, said: str | None) -> tuple[str, ...]:
+        """Return what keeps hashes of two purposes apart; what no policy says is that of this field of this one."""
+        return ("field", self.policy, self.name) if said is None else ("purpose", said)
 
 
 class PublishSettings(Settings):
