@@ -8,6 +8,7 @@ A policy that is given is measured as it is: its privacy models, bound and algor
     python benchmarks/stream.py --algorithm cail fads --k 10 --delay 1000
     python benchmarks/stream.py --algorithm cail --cail patience=0.2 memory=50
     python benchmarks/stream.py --policy policy.yaml rows.csv
+    python benchmarks/stream.py --skew --json        # every privacy model on even and skewed values (skew.py)
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import skew
 from adult import SENSITIVE, Source, source
 from pydantic import SecretStr
 from ruamel.yaml import YAML
@@ -69,6 +71,9 @@ SPEED = ("rows_per_cpu_second", "peak_mb")
 def main() -> None:
     """Measure every case and print it as it is done."""
     arguments = _arguments()
+    if arguments.skew:
+        skew.table(min(arguments.rows, 20_000), arguments.json)
+        return
     if not arguments.json:
         print(" ".join(f"{head:>12}" for head in (*HEADS, *SPEED)))
     with _source(arguments) as table:
@@ -111,6 +116,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--cail", nargs="+", default=[], metavar="KEY=VALUE", help="other settings of cail, as in a policy"
     )
+    parser.add_argument("--skew", action="store_true", help="the table of models and skews, and nothing else")
     parser.add_argument("--rows", type=int, default=ROWS, help="how many rows of the table")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of processor time at least for each case")
     arguments = parser.parse_args()

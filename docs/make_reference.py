@@ -1,6 +1,6 @@
 """Writes docs/reference.md from the code: commands, policy, codes, metrics. A test holds the two together.
 
-python docs/make_reference.py > docs/reference.md
+make reference
 """
 
 from __future__ import annotations

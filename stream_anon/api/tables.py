@@ -16,7 +16,7 @@ from stream_anon.core.decode import Rejection
 from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.formats.frames import frame_like, payload_of, records_of
-from stream_anon.formats.tables import AT_ONCE, Part, read_parts
+from stream_anon.formats.tables import AT_ONCE, Part, TableError, read_parts
 from stream_anon.formats.writers import new_file, writer_for
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
@@ -45,6 +45,8 @@ class AnonymizedTable:
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the groups to a CSV, JSON lines or Parquet file, whole or not at all."""
         target = Path(path)
+        if target.exists() and not overwrite:
+            raise TableError(f"{target}: already exists; name another file, or pass overwrite=True")
         with new_file(target, overwrite) as file:
             writer = writer_for(target, file)
             writer.write(self.groups)
@@ -64,8 +66,8 @@ def anonymize(
 ) -> AnonymizedTable:
     """Anonymize a whole table by a batch algorithm.
 
-    `table` is a path (.csv, .jsonl, .parquet), a pandas, Polars or Arrow table, or an iterable of records. Raises
-    `PolicyError` for a policy that cannot be used, `Unsupported` for one that the algorithm cannot honour,
+    `table` is a path (.csv, .tsv, .jsonl, .json, .parquet), a pandas, Polars or Arrow table, or an iterable of records.
+    Raises `PolicyError` for a policy that cannot be used, `Unsupported` for one that the algorithm cannot honour,
     `TooMuchLost` where more is rejected or suppressed than allowed. Where a larger table is anonymized in parts, `part`
     is the number of this one: groups of different parts then have different ids.
 

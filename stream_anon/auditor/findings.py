@@ -22,7 +22,7 @@ _OF_RECORDS = {
     "field-form": "a field that the policy changes has not the form of that change: a token, a mask, a rounded number",
     "exact-value": "a quasi-identifier in the form of the input, not generalized",
     "outside-hierarchy": "a quasi-identifier that is no node, interval or unit of its declared hierarchy",
-    "unknown-value": "a sensitive value that its hierarchy does not know",
+    "unknown-value": "a sensitive value that its hierarchy does not know, or a missing one that the policy rejects",
     "loss": "the declared loss is not that of the published values",
     "two-generalizations": "records of one group differ in their quasi-identifiers",
     "size": "a group has fewer or more records than it declares",

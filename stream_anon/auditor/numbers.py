@@ -141,7 +141,7 @@ class Numbers:
         """Store sensitive values as codes, and the insensitive ones as one hash."""
         columns = list(zip(*own.entries, strict=True))
         for i, (secret, values) in enumerate(zip(rules.sensitive.values(), columns, strict=False)):
-            codes = np.fromiter(map(secret.codes.__getitem__, values), np.int64, len(values))[own.index]
+            codes = np.array(secret.codes_of(values), dtype=np.int64)[own.index]
             rows[f"s{i}"] = codes
             self._findings.note("unknown-value", np.unique(rows["group"][codes == UNKNOWN_CODE]), column=secret.name)
         named = dict(zip((*rules.sensitive, *rules.plain), columns, strict=True)) if columns else {}

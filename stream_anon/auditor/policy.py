@@ -40,6 +40,7 @@ class Kafka:
     input: str
     output: str
     options: dict[str, Any] = field(default_factory=dict, repr=False)
+    registry: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,13 @@ def _rules(data: dict[str, Any], folder: Path) -> Rules:
         unjudged=tuple(unjudged),
         growing=bool((data.get("algorithm") or {}).get("reuse", False)),
         max_delay=_delay(data),
-        kafka=Kafka(kafka["bootstrap"], kafka["input"], kafka["output"], dict(kafka.get("options") or {}))
+        kafka=Kafka(
+            kafka["bootstrap"],
+            kafka["input"],
+            kafka["output"],
+            dict(kafka.get("options") or {}),
+            dict(kafka.get("registry") or {}),
+        )
         if kafka
         else None,
     )
@@ -187,8 +194,8 @@ def _scale(spec: dict[str, Any], folder: Path) -> Scale:
 def _sensitive(name: str, spec: dict[str, Any], folder: Path, raised: bool, comparison: Comparison) -> SensitiveColumn:
     scale = _scale(spec, folder) if spec.get("hierarchy") else None
     scale = None if isinstance(scale, UnknownScale) else scale
-    numeric = spec.get("type") in ("integer", "number")
-    return SensitiveColumn(name, scale, numeric, raised, spec.get("guarding_node"), comparison)
+    kind, absent = str(spec.get("type", "category")), spec.get("missing") == "leaf"
+    return SensitiveColumn(name, scale, kind, raised, absent, spec.get("guarding_node"), comparison)
 
 
 def _unknown_kinds(attributes: dict[str, dict[str, Any]]) -> list[str]:

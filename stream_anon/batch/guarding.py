@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar, Literal
-
-import numpy as np
 
 from stream_anon.batch.mondrian import Mondrian, MondrianSettings
 from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.core.batch import Batch
-from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.judging.judge import Judge
-from stream_anon.core.kernels import cell_prices
-from stream_anon.core.privacy import GuardingNode, Requirements
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.privacy import GuardingNode
 from stream_anon.core.schema import Schema
 from stream_anon.grammar.fields import Settings
 
@@ -48,34 +43,4 @@ class Guarding:
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
         """Return the groups: of all rows, or none if not even all of them together can be made safe."""
-        others = [model for model in schema.requirements.models if not isinstance(model, GuardingNode)]
-        groups = self._grouping(rows, replace(schema, requirements=Requirements(others)))
-        judge = Judge(rows, schema)
-        verdict = [judge.holds(index) for index in groups]
-        while not all(verdict):
-            if len(groups) == 1:
-                return []
-            bad = verdict.index(False)
-            near = _nearest(rows, schema, groups, bad)
-            groups[near] = np.sort(np.concatenate([groups[near], groups[bad]]))
-            verdict[near] = judge.holds(groups[near])
-            del groups[bad], verdict[bad]
-            watch(sum(len(index) for index, good in zip(groups, verdict, strict=True) if good))
-        return groups
-
-
-def _nearest(rows: Batch, schema: Schema, groups: list[Ints], one: int) -> int:
-    """Return the other group that adds least to the loss when merged with this one."""
-    low = np.stack([rows.qi[index].min(axis=0) for index in groups])
-    high = np.stack([rows.qi[index].max(axis=0) for index in groups])
-    size = np.array([len(index) for index in groups])
-    prices = schema.prices
-
-    def loss(left: Ints, right: Ints) -> Floats:
-        return np.asarray(cell_prices(prices.facts, prices.values, left, right) @ prices.weight)
-
-    merged = loss(np.minimum(low, low[one]), np.maximum(high, high[one]))
-    alone = loss(low, high)
-    cost = (size + size[one]) * merged - size * alone
-    cost[one] = np.inf
-    return int(np.argmin(cost))
+        return self._grouping(rows, schema, watch)

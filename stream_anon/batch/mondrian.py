@@ -1,4 +1,4 @@
-"""Mondrian: cut the table at medians as long as both halves satisfy the policy; with an attribute order it is AOS."""
+"""Mondrian: cut the table at medians as long as both halves have enough people; with an attribute order it is AOS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from stream_anon.batch.partitioner import Support, Watch, unwatched
-from stream_anon.batch.shared.cuts import NO_CUT, Way, cut, divide, division_of, rank
+from stream_anon.batch.shared.blocks import settled
+from stream_anon.batch.shared.cuts import Way, divide, division_of
 from stream_anon.batch.shared.dense import Dense, densify
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
@@ -37,8 +38,10 @@ class MondrianSettings(Settings):
 class Mondrian:
     """Top-down greedy partitioning (LeFevre, DeWitt and Ramakrishnan, 2006).
 
-    A stretch of rows is cut at the lower median of one column, left the values up to it, if both halves satisfy the
-    policy; else the next column is tried; if no column can be cut it is a group. The column of the widest normalized
+    A stretch of rows is cut at the lower median of one column, left the values up to it, if both halves have enough
+    people; else the next column is tried; if no column can be cut it is a block. The other models judge blocks and can
+    only refuse: a refused block is merged, whole, with its nearest. (In the paper a cut is allowed if both halves are
+    l-diverse, too; but then where it was cut tells values.) The column of the widest normalized
     range comes first. With `order` the user's most important attribute that can be cut comes first instead (AOS, the
     attribute order strategy): what matters is kept exact, what does not pays for it. The rule for ties, equal ranges to
     the attribute named first in the policy, is chosen; the source is silent.
@@ -58,16 +61,17 @@ class Mondrian:
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
         """Return the groups: of all rows or, if not even the whole table satisfies the policy, none."""
-        judge = Judge(rows, schema)
-        everything = np.arange(len(rows), dtype=np.int64)
-        if not judge.holds(everything):
-            return []
         dense, columns = densify(rows, schema)
         order = self._order(schema, columns)
-        starts = self._counted(dense, judge, everything, order, watch)
-        if not judge.counted:
-            starts = self._asked(dense, judge, everything, order, watch)
-        return [np.sort(part) for part in np.split(everything, np.sort(starts)[1:])]
+
+        def form(judge: Judge) -> list[Ints]:
+            everything = np.arange(len(rows), dtype=np.int64)
+            if not judge.holds(everything):
+                return []
+            starts = self._cut(dense, judge, everything, order, watch)
+            return np.split(everything, np.sort(starts)[1:])
+
+        return settled(rows, schema, form)
 
     def _order(self, schema: Schema, columns: Ints) -> Ints:
         """Return the dense columns in the order to try them: the user's order, or that of the policy."""
@@ -79,37 +83,12 @@ class Mondrian:
         place = {int(q): i for i, q in enumerate(columns)}
         return np.array([place[names.index(name)] for name in wanted], dtype=np.int64)
 
-    def _counted(self, dense: Dense, judge: Judge, rows: Ints, order: Ints, watch: Watch) -> Ints:
-        """Cut with compiled loops, which order the rows in place, and return the starts of the groups."""
-        if not judge.counted:
-            return np.zeros(1, dtype=np.int64)
-        settings, settled = self._settings, 0
+    def _cut(self, dense: Dense, judge: Judge, rows: Ints, order: Ints, watch: Watch) -> Ints:
+        """Cut as often as people allow, ordering the rows in place, and return the starts of the blocks."""
+        settings, finished = self._settings, 0
         way = Way(order, not settings.order, settings.variant == "relaxed", settings.categories == "tree")
         division = division_of(rows)
         while division.todo[0]:
-            settled += divide(dense, judge.need, division, way, AT_ONCE)
-            watch(settled)
+            finished += divide(dense, judge.need, division, way, AT_ONCE)
+            watch(finished)
         return division.done[1 : division.done[0] + 1].copy()
-
-    def _asked(self, dense: Dense, judge: Judge, rows: Ints, order: Ints, watch: Watch) -> Ints:
-        """Cut one group at a time, for policies with models that only the privacy models can judge."""
-        settings, spare, extent = self._settings, np.empty_like(rows), np.zeros(dense.width)
-        stack, starts, settled = [(0, len(rows))], [], 0
-        while stack:
-            start, stop = stack.pop()
-            border, wanted = NO_CUT, order.copy()
-            if stop - start >= 2 * judge.need.rows and not settings.order:
-                rank(dense, rows, start, stop, wanted, extent)
-            for q in wanted.tolist() if stop - start >= 2 * judge.need.rows else ():
-                kept = rows[start:stop].copy()
-                relaxed, by_tree = settings.variant == "relaxed", settings.categories == "tree"
-                border = cut(dense, rows, start, stop, q, relaxed, by_tree, spare)
-                if border != NO_CUT and judge.holds(rows[start:border]) and judge.holds(rows[border:stop]):
-                    stack += [(border, stop), (start, border)]
-                    break
-                rows[start:stop], border = kept, NO_CUT
-            if border == NO_CUT:
-                starts.append(start)
-                settled += stop - start
-                watch(settled)
-        return np.array(starts, dtype=np.int64)

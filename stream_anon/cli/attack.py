@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,7 @@ from stream_anon.cli.preview import unheard
 from stream_anon.cli.ready import make_ready
 from stream_anon.formats.tables import read_parts
 from stream_anon.insight.isolation import Isolation, isolate
+from stream_anon.insight.minimality.policy import attack_policy
 from stream_anon.local.trial import encode_all
 from stream_anon.observe.tally import Tally
 
@@ -45,6 +47,18 @@ def attack(
             "--isolation", min=0, help="Victims to surround by forged records, on a simulated stream; 0: none."
         ),
     ] = 0,
+    minimality: Annotated[
+        int,
+        typer.Option(
+            "--minimality",
+            min=0,
+            help="Groups to replay with their values dealt out otherwise, and to read by other signs; 0: none.",
+        ),
+    ] = 0,
+    algorithm: Annotated[
+        str | None,
+        typer.Option("--algorithm", help="For --minimality, a batch algorithm; the policy's own on a stream if none."),
+    ] = None,
     rate: Annotated[
         float, typer.Option("--rate", min=1e-6, help="Records a second of that stream, on a simulated clock.")
     ] = 1000,
@@ -54,8 +68,8 @@ def attack(
 
     Linking with a list of people, homogeneity, skew, similarity, background knowledge, guarding nodes, and following a
     person through their groups. Then what no group alone reveals: several known groups of one person, values learned
-    from all groups (deFinetti), a second output of the same records, and forged records around a victim. Success is
-    measured with the raw records, which an attacker does not have.
+    from all groups (deFinetti), a second output of the same records, forged records around a victim, and values read
+    out of who was put together (minimality). Success is measured with the raw records, which an attacker does not have.
 
     [bold]Examples[/bold]
 
@@ -64,6 +78,8 @@ def attack(
         stream-anon attack out.csv --raw patients.csv -p policy.yaml --list voters.csv --name name --json
 
         stream-anon attack out.jsonl --raw patients.csv -p policy.yaml --second other.jsonl --isolation 200
+
+        stream-anon attack out.csv --raw patients.csv -p policy.yaml --minimality 100 --algorithm sweep
     """
     rules = read_rules(policy)
     people = read_original(listed, replace(rules, subject=name)) if listed else None
@@ -74,6 +90,11 @@ def attack(
     result = attack_file(out, rules, original, people, other)
     if isolation:
         result = replace(result, measured=(*result.measured, _isolated(raw, policy, isolation, rate)))
+    if minimality:
+        read = _read_out_of_groups(raw, policy, minimality, algorithm, rate)
+        result = replace(result, measured=(*result.measured, *read))
+    elif algorithm is not None:
+        raise typer.BadParameter("only --minimality runs an algorithm: pass it too", param_hint="--algorithm")
     if as_json:
         output.print_json(result.as_data())
         return
@@ -89,6 +110,20 @@ def _isolated(raw: Path, policy: Path, victims: int, rate: float) -> Measured:
     found = isolate(schema, rows, victims, rate) if rows is not None and len(rows) else Isolation(0, 0, 0)
     meaning = f"of a victim's group nobody is left when {k - 1} forged {schema.counts} are struck out"
     return Measured("isolation", "", meaning, found.tried, found.share)
+
+
+def _read_out_of_groups(raw: Path, policy: Path, groups: int, algorithm: str | None, rate: float) -> Iterator[Measured]:
+    """Run the algorithm on the raw records, and let three attackers read values out of the groups it makes."""
+    loaded, schema = prepare(policy)
+    rows = encode_all(
+        read_parts(raw), schema, Tally([], schema.requirements.k, schema.counts), unheard, lambda share: None
+    )
+    make_ready(schema, quiet=True)
+    for found in attack_policy(loaded, schema, rows, groups, algorithm, rate) if rows is not None else ():
+        where = f"{found.sign} (1/k is {1 / schema.requirements.k:.3g}"
+        where += f", 1/l is {found.least:.3g})" if found.least else ")"
+        name = f"{found.attribute}, {found.attacker} known"
+        yield Measured("minimality", name, where, found.claims, found.posterior, found.allowed)
 
 
 def _show(result: AttackResult, policy: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_setup import need_broker, need_clients, prepare_for_kafka, topics_of
+from stream_anon.cli.kafka_setup import compacted_of, need_broker, need_clients, prepare_for_kafka, topics_of
 
 
 def broker(
@@ -45,10 +45,11 @@ def broker(
     from stream_anon.worker.factory import kafka_of
 
     topics: dict[str, int] = {}
+    compacted: list[str] = []
     client = client_of()
     if policy is not None:
         kafka = kafka_of(prepare_for_kafka(policy)[0].policy)
-        client, topics = client_of(kafka.client), topics_of(kafka, partitions)
+        client, topics, compacted = client_of(kafka.client), topics_of(kafka, partitions), compacted_of(kafka)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
@@ -60,7 +61,7 @@ def broker(
         if schemas is not None:
             output.say("starting the schema registry ...")
             output.say(f"the schema registry answers at {schemas.start().url}")
-        created = client.create_topics(local.bootstrap, topics)
+        created = client.create_topics(local.bootstrap, topics, compacted=compacted)
         output.say(f"Kafka listens on {local.bootstrap}" + (f"; created {', '.join(created)}" if created else ""))
         output.say(f"next: stream-anon run -p {output.quoted(policy) if policy else 'POLICY'} — end with Ctrl-C")
         ended.wait()

@@ -44,7 +44,7 @@ def doctor(
             if not as_json:
                 _say(finding)
 
-    take(Doctor(broker, kafka.group, kafka.input, kafka.output, kafka.dead_letter).examine())
+    take(Doctor(broker, kafka.group, kafka.input, kafka.output, kafka.dead_letter, kafka.ledger).examine())
     broker.close()
     take(schema_findings(kafka, schema))
     if all(finding.good for finding in found):

@@ -141,15 +141,16 @@ class Decoder:
         return Columns(kept, {name: list(map(get, rows)) for name, get in self.getters.items()}, refused)
 
     def convert(self, cells: Mapping[str, Any]) -> Any:
-        """Return the row of a table line, whose cells are text: numbers are parsed, an empty cell is missing."""
+        """Return the row of a table line: numbers are parsed from text, an empty cell is missing."""
         nested: dict[str, Any] = {}
-        for name in self._names & cells.keys():
-            if cells[name] != "":
+        for name in self._names:
+            cell = _cell(cells, name)
+            if cell is not None and cell != "":
                 *parents, last = name.split(".")
                 place = nested
                 for parent in parents:
                     place = place.setdefault(parent, {})
-                place[last] = cells[name]
+                place[last] = cell
         try:
             return msgspec.convert(nested, self._struct, strict=False)
         except msgspec.ValidationError as error:
@@ -162,6 +163,15 @@ class Decoder:
         path = match["path"]
         declared = path in self._names or any(name.startswith(path + ".") for name in self._names)
         return Reject.WRONG_TYPE, path if declared else ""
+
+
+def _cell(cells: Mapping[str, Any], name: str) -> Any:
+    """Return the cell of a column, or a field inside one by dotted path; None if there is none."""
+    if name in cells or "." not in name:
+        return cells.get(name)
+    first, _, rest = name.partition(".")
+    inside = cells.get(first)
+    return _cell(inside, rest) if isinstance(inside, Mapping) else None
 
 
 def _is_json(payload: bytes) -> bool:

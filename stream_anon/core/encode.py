@@ -5,6 +5,7 @@ What is published in place of a value (`fields`) is made here, so that nothing b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +14,15 @@ import numpy as np
 
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch, identities
 from stream_anon.core.decode import Columns, Decoder, Payload, Reader, Reject, Rejection
-from stream_anon.core.fields.action import SCALARS
 from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
 from stream_anon.core.keys import hash_subjects
 from stream_anon.core.schema import Schema, SensitiveColumn
 
 _REJECT = {int(Trouble.MISSING): Reject.MISSING, int(Trouble.UNKNOWN): Reject.UNKNOWN}
+
+
+_PLAIN = frozenset({str, int, bool, type(None)})
+"""Types that may be published unchanged, as may a float that JSON can write. Others could carry undeclared fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,15 @@ class Encoder:
         published = []
         for name in schema.published:
             action = schema.actions.get(name)
-            own, spoilt = (columns[name], []) if action is None else action.apply(columns)
+            own, spoilt = (_without_nan(columns[name]), []) if action is None else action.apply(columns)
             published.append(own)
             for i, reason in spoilt:
                 refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject(reason.value), name))
         values = np.empty((n, len(published)), dtype=object)
         for p, (name, own) in enumerate(zip(schema.published, published, strict=True)):
             values[:, p] = np.fromiter(own, object, n)
-            if not SCALARS.issuperset(map(type, own)):
-                for i in _compound(own, name in schema.lists):
+            if not _PLAIN.issuperset(map(type, own)):
+                for i in _unpublishable(own, name in schema.lists):
                     refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject.WRONG_TYPE, name))
         for s, secret in enumerate(schema.sensitive):
             sensitive[:, s], trouble = secret.encode(published[s])
@@ -142,14 +146,25 @@ class Encoder:
         return bad
 
 
-def _compound(values: Sequence[Any], lists: bool) -> list[int]:
+def _without_nan(values: list[Any]) -> list[Any]:
+    """Return the values with None for NaN, which binary tables have in place of what is not there."""
+    if float not in set(map(type, values)):
+        return values
+    return [None if type(value) is float and math.isnan(value) else value for value in values]
+
+
+def _unpublishable(values: Sequence[Any], lists: bool) -> list[int]:
     """Return the places of values that are neither scalars nor, where the policy allows them, lists of scalars."""
     return [
         i
         for i, value in enumerate(values)
-        if type(value) not in SCALARS
-        and not (lists and isinstance(value, list) and SCALARS.issuperset(map(type, value)))
+        if not _is_scalar(value) and not (lists and isinstance(value, list) and all(map(_is_scalar, value)))
     ]
+
+
+def _is_scalar(value: Any) -> bool:
+    """Tell whether a value can be published unchanged; infinite numbers would all be written as null."""
+    return type(value) in _PLAIN or (type(value) is float and math.isfinite(value))
 
 
 def _read_psf(

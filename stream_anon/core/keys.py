@@ -95,16 +95,16 @@ class ValueHash:
     def __call__(self, values: Sequence[Any]) -> Ints:
         """Return one code per value, `missing` for what means that there is none."""
         try:
-            return np.fromiter(map(self._memo.__getitem__, map(_key_of, values)), np.int64, len(values))
+            return np.fromiter(map(self._memo.__getitem__, map(memo_key, values)), np.int64, len(values))
         except KeyError:
             if len(self._memo) > MEMO_LIMIT:
                 self._memo.clear()
             for value in values:
-                if (known := _key_of(value)) not in self._memo:
+                if (known := memo_key(value)) not in self._memo:
                     self._memo[known] = keyed(self._key, msgspec.json.encode(self._spelling(value)))
-            return np.fromiter(map(self._memo.__getitem__, map(_key_of, values)), np.int64, len(values))
+            return np.fromiter(map(self._memo.__getitem__, map(memo_key, values)), np.int64, len(values))
 
 
-def _key_of(value: Any) -> Any:
+def memo_key(value: Any) -> Any:
     """Return a dictionary key that keeps booleans apart from the numbers they equal in Python."""
     return value if type(value) is not bool else text_of(value)

@@ -17,7 +17,7 @@ from stream_anon.core.hierarchy.settings import at
 from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
 from stream_anon.core.spelling import Spelling, near_equal
-from stream_anon.errors import Problem, warning
+from stream_anon.errors import Problem, nearest, warning
 from stream_anon.policy import LoadedPolicy, Policy
 from stream_anon.policy.attributes import Insensitive
 from stream_anon.policy.rules import field_uses
@@ -168,7 +168,12 @@ def _changes(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
 
 def _sample(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
     yield from _changes(schema, rows)
-    hierarchies = _hierarchies(schema)
+    fields = {name for row in rows for name in row}
+    absent = [column.name for column in _columns(schema) if rows and column.name not in fields]
+    for name in absent:
+        hint = nearest(name, sorted(fields - schema.policy.attributes.keys())) or "does the data spell its name so?"
+        yield warning(("attributes", name), "value-missing", "no row of the sample has a value in this field", hint)
+    hierarchies = {name: hierarchy for name, hierarchy in _hierarchies(schema).items() if name not in absent}
     types = {column.name: column.type for column in _columns(schema)}
     for name, hierarchy in hierarchies.items():
         decoder = Decoder({name: types[name]})

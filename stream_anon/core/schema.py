@@ -12,7 +12,7 @@ from stream_anon.core.fields import Action, ChangeSettings, Materials
 from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble
 from stream_anon.core.hierarchy.tree import text_of
 from stream_anon.core.kernels import Prices, pack
-from stream_anon.core.keys import MEMO_LIMIT, Keys, ValueHash
+from stream_anon.core.keys import MEMO_LIMIT, Keys, ValueHash, memo_key
 from stream_anon.core.privacy import ColumnModelSettings, Requirements
 from stream_anon.core.privacy import build as build_models
 from stream_anon.core.record_template import RecordTemplate
@@ -94,7 +94,8 @@ class SensitiveColumn:
     def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
         """Return codes of values, and which of them have none."""
         if self.hierarchy is not None:
-            return self.hierarchy.encode([self._labels[value] for value in values] if self._labels else values)
+            labels = self._labels
+            return self.hierarchy.encode([labels[memo_key(value)] for value in values] if labels else values)
         codes = self._hash(values)
         missing = (codes == self._hash.missing) * int(Trouble.MISSING)
         return codes, missing if missing.any() and not self.missing_allowed else None
@@ -167,6 +168,9 @@ class Schema:
     @classmethod
     def of(cls, policy: Policy) -> Schema:
         """Build and check everything for a policy, whether or not it came from a file."""
+        if not isinstance(policy, Policy):
+            read = "load_policy(path) reads one from a file, Policy.model_validate(data) makes one of a mapping"
+            raise TypeError(f"a Policy is needed, not a {type(policy).__name__}: {read}")
         return cls.compile(_InMemory(policy))
 
     @classmethod

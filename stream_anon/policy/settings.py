@@ -61,8 +61,8 @@ class CailSettings(StreamAlgorithmSettings):
     With `transient` clusters each newcomer opens one around itself, which leaves at once or dissolves; with `standing`
     ones rows stay in up to `max_clusters` clusters, as the source describes, and what is due is completed by its
     `nearest` rows or by merging clusters (`merge`). `auto` means clusters that stand, and merge, where fewer than 4 k
-    records arrive within the bound. A cluster forms within `threshold`, or if that is not given within `patience` times
-    the average loss of the last `memory` groups.
+    records arrive within the bound, or where the loss counts nodes, as the source's does. A cluster forms within
+    `threshold`, or if that is not given within `patience` times the average loss of the last `memory` groups.
     """
 
     name: Literal["cail"]
@@ -125,6 +125,9 @@ class RegistrySettings(Settings):
 class KafkaSettings(Settings):
     """Where records come from and go to. `options` are passed to the client by their Kafka names.
 
+    `ledger` is a compacted topic in which workers keep what waits and what is announced. Without one they keep it
+    beside their offsets, where a partition has room for some 20,000 records that wait.
+
     `client` is the library that talks to the broker; `auto` takes confluent-kafka, the faster one, where it is
     installed, else kafka-python. `format` is what messages are in, read and written: with `auto` each is read as what
     it is, and the output is in the format that the `registry` has for the input, or JSON.
@@ -136,6 +139,7 @@ class KafkaSettings(Settings):
     output: str
     dead_letter: str | None = None
     dead_letter_payload: bool = False
+    ledger: str | None = None
     client: Literal["auto", "kafka-python", "confluent-kafka"] = "auto"
     format: Literal["auto", "json", "avro", "protobuf", "json_schema"] = "auto"
     registry: RegistrySettings | None = None

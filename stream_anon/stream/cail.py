@@ -12,12 +12,9 @@ from stream_anon.core.schema import Schema
 from stream_anon.policy.settings import CailSettings
 from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.buffer import Buffer
-from stream_anon.stream.clearing import Clearing
-from stream_anon.stream.early import EarlyClusters
-from stream_anon.stream.pools import Pool, Pools
-
-PATIENT = 16
-"""After a clearing that found no group, another one is tried when the rows that wait have grown by one in so many."""
+from stream_anon.stream.joint.clearing import Clearing
+from stream_anon.stream.joint.early import EarlyClusters
+from stream_anon.stream.joint.pools import Pool, Pools
 
 FEW_POOLS, PACE, EVERY = 4, 2, 500
 """More pools than these few are not left to fall due together: no more than PACE times the average number of them is
@@ -46,7 +43,6 @@ class Cail(Algorithm):
         self._early = EarlyClusters(prices, settings)
         self._pools = Pools(hierarchies, prices.weight)
         self._clearing = Clearing(prices, hierarchies)
-        self._hopeless = 0
         self._asked = 0
 
     def arrive(self, slots: Ints) -> tuple[int, Ints | None]:
@@ -98,15 +94,11 @@ class Cail(Algorithm):
 
     def complete(self, slot: int) -> list[Ints]:
         """Clear the pool of the row that is due; with its neighbours, if no group can be made of it alone."""
-        if self._buffer.latest < self._hopeless:
-            return []
         pool: Pool | None = self._pools.of(slot)
         while pool is not None:
             groups, rest = self._clear([pool])
             wider = self._pools.join_neighbours(pool) if rest is not None else None
             if wider is None:
-                if rest is not None:
-                    self._hopeless = self._buffer.latest + len(self._buffer) // PATIENT
                 return groups
             pool = wider
         return []

@@ -17,7 +17,9 @@ from stream_anon.stream.outcome import Outcome
 from stream_anon.stream.reusable_groups import ReusableGroups
 from stream_anon.stream.stranded import take_in
 
-_NONE = np.empty(0, dtype=np.int64)
+PATIENT = 16
+"""After a search that found no group, another one waits until the waiting rows have grown by one in so many: it costs
+less, and a group does not leave at the very arrival of whoever was needed."""
 
 
 class Engine:
@@ -43,6 +45,7 @@ class Engine:
         self._joined: list[Ints] = []
         self._reusable = reusable
         self._now = 0.0
+        self._hopeless = 0  # no search before so many rows have arrived
         self._patient = UNNUMBERED  # the row that was seen to early, in vain: it waits for its deadline
 
     def __len__(self) -> int:
@@ -209,7 +212,8 @@ class Engine:
 
     def _complete(self, slot: int, reason: Reason, last: bool = True) -> None:
         """Find groups so that a row can leave; if there are none, give it up or hold it back once it is due."""
-        found = self._algorithm.complete(slot)
+        hopeless = self._buffer.latest < self._hopeless and reason is not Reason.FLUSH
+        found = [] if hopeless else self._algorithm.complete(slot)
         if isinstance(found, Group):
             self._added.append(found)
             self._joined.append(np.array([slot], dtype=np.int64))
@@ -218,6 +222,8 @@ class Engine:
         self._choose(found, reason)
         if any((group == slot).any() for group in found):
             return
+        if not hopeless:
+            self._hopeless = self._buffer.latest + len(self._buffer) // PATIENT
         if not last:
             self._patient = int(self._buffer.columns.serial[slot])
         elif self._hold and reason is not Reason.FLUSH:

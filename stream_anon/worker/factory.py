@@ -23,10 +23,10 @@ from stream_anon.policy.settings import KafkaSettings
 from stream_anon.stream import build as build_engine
 from stream_anon.worker.claim import Claim, OutputClaim, claim_group
 from stream_anon.worker.core import Core
-from stream_anon.worker.ledger.budget import INLINE
-from stream_anon.worker.restore import Start
-from stream_anon.worker.schedule import engine_bound
+from stream_anon.worker.ledger.budget import IN_TOPIC, INLINE, LedgerBudget
+from stream_anon.worker.pace.schedule import engine_bound
 from stream_anon.worker.settings import WorkerSettings
+from stream_anon.worker.takeover.restore import Start
 
 _log = logging.getLogger("stream_anon.worker")
 
@@ -42,14 +42,20 @@ def problems(policy: Policy) -> list[Problem]:
     if getattr(policy.algorithm, "reuse", False):
         why = "a group published with an old box cannot be made again from its members"
         found.append(Problem(("algorithm", "reuse"), "reuse", why, "reuse: false"))
+    budget = _budget(policy)
     for i, model in enumerate(policy.privacy):
         if model.learns:
             why = "a model that learns from the stream could judge the same group differently after a restart"
             found.append(Problem(("privacy", i, "estimate"), "estimate", why, "give a fixed table instead"))
-        if model.people > INLINE.largest_k:
-            why = f"a group is announced in one ledger, which holds k up to {INLINE.largest_k}"
-            found.append(Problem(("privacy", i, "k"), "k-too-large", why))
+        if model.people > budget.largest_k:
+            why = f"a group is announced in one ledger, which holds k up to {budget.largest_k}"
+            way = "name a topic for ledgers: kafka: {ledger: TOPIC}" if budget is INLINE else ""
+            found.append(Problem(("privacy", i, "k"), "k-too-large", why, way))
     return found
+
+
+def _budget(policy: Policy) -> LedgerBudget:
+    return INLINE if policy.kafka is None or policy.kafka.ledger is None else IN_TOPIC
 
 
 def core_of(schema: Schema) -> Core:
@@ -96,7 +102,8 @@ def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
         apart=policy.stream.scope == "partition",
         start=start,
         most_waiting=policy.stream.max_buffer,
-        pause_at=INLINE.pause_at(largest),
+        pause_at=_budget(policy).pause_at(largest),
+        ledger=kafka.ledger,
     )
 
 

@@ -157,6 +157,12 @@ def test_the_command_tells_all_of_them(tmp_path: Path, capsys: pytest.CaptureFix
     found = [Measured(**each) for each in json.loads(capsys.readouterr().out)["measured"]]
     assert [each.name for each in found] == [*["intersection"] * 3, "deFinetti", "composition", "isolation"]
     assert all(0 <= each.share <= 1 and each.tried > 0 for each in found)
+    for made_by in ([], ["--algorithm", "mondrian"]):
+        assert run([*attack, "--minimality", "1", *made_by, "--json"]) == 0
+        found = [Measured(**each) for each in json.loads(capsys.readouterr().out)["measured"]]
+        assert "ill, one target known" in [each.attribute for each in found if each.name == "minimality"]
+        assert all(each.baseline and "1/k is 0.333" in each.meaning for each in found if each.name == "minimality")
+    assert run([*attack, "--algorithm", "mondrian"]) == 2
     assert run([*attack, *more]) == 0
     told = " ".join(capsys.readouterr().err.split())
     for name in ("intersection (10 visits)", "deFinetti (ill)", "composition", "isolation"):

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_anon.core.decode import Columns, Payload, Reject
-from stream_anon.formats.messages.avro_reading import AvroMessages
+from stream_anon.formats.messages.avro_reading import AvroMessages, avro_messages
 from stream_anon.formats.messages.framing import frame, path_bytes
 from stream_anon.formats.messages.proto_reading import ProtoMessages
 from stream_anon.formats.messages.proto_schemas import ProtoSchema
@@ -32,7 +32,7 @@ TYPES = {
     "at": "timestamp",
 }
 COMPILERS: Mapping[str, Compile] = {
-    "AVRO": AvroMessages,
+    "AVRO": avro_messages,
     "PROTOBUF": ProtoMessages,
     "JSON": lambda schema, types: JsonMessages(types),
 }
@@ -343,6 +343,48 @@ def test_any_bytes_are_accounted_for(payloads: list[bytes]) -> None:
 def test_any_schema_is_used_or_refused(schema: Any, body: bytes) -> None:
     found = read(Shelf(Schema("AVRO", json.dumps(schema))), [frame(0) + body])
     assert len(found.kept) + len(found.refused) == 1
+
+
+FLAT = record(
+    field("who", "string"),
+    field("age", ["null", "int"]),
+    field("home", HOME),
+    field("pay", ["double", "null"]),
+    field("small", "float"),
+    field("ill", {"type": "enum", "name": "I", "symbols": ["flu", "ulcer"]}),
+    field("sure", "boolean"),
+    field("more", "long"),
+)
+FLAT_TYPES = TYPES | {"small": "number", "sure": "any", "more": "integer"}
+BY_COLUMN = avro_messages(Schema("AVRO", json.dumps(FLAT)), FLAT_TYPES)
+BY_MESSAGE = AvroMessages(Schema("AVRO", json.dumps(FLAT)), FLAT_TYPES)
+flat_rows = st.fixed_dictionaries(
+    {
+        "who": st.text(max_size=8),
+        "age": st.none() | st.integers(-(2**31), 2**31 - 1),
+        "home": st.fixed_dictionaries({"zip": st.text(max_size=4)}),
+        "pay": st.none() | st.floats(),
+        "small": st.floats(width=32),
+        "ill": st.sampled_from(["flu", "ulcer"]),
+        "sure": st.booleans(),
+        "more": whole,
+    }
+)
+
+
+@given(st.lists(flat_rows.map(lambda row: avro(FLAT, row)[5:]) | st.binary(max_size=40), max_size=10), st.randoms())
+@settings(max_examples=300, deadline=None)
+def test_by_column_and_by_message_are_the_same(bodies: list[bytes], chance: Any) -> None:
+    if bodies and bodies[0] and chance.random() < 0.5:
+        place = chance.randrange(len(bodies[0]))
+        bodies[0] = bodies[0][:place] + bytes([chance.randrange(256)]) + bodies[0][place + 1 :]
+    one, other = BY_COLUMN.read(bodies), BY_MESSAGE.read(bodies)
+    assert type(BY_COLUMN) is not type(BY_MESSAGE)
+    lenient = {i for i in other.kept.tolist() if i in one.refused}  # numbers of more bits than their type has
+    assert all(one.refused[i].code is Reject.NOT_BY_SCHEMA for i in lenient)
+    assert sorted([*one.kept.tolist(), *lenient]) == other.kept.tolist()
+    if not lenient:
+        assert one.values == other.values
 
 
 _COMPILED = ProtoMessages(PROTO_SCHEMA, TYPES)

@@ -18,7 +18,7 @@ class LDiversity(ValueModel):
     code: ClassVar[str] = "l_diversity"
     meaning: ClassVar[str] = "the sensitive values are not l-diverse"
     attribute: str
-    l: int  # noqa: E741 - the literature's name
+    l: float  # noqa: E741 - the literature's name; whole unless by entropy
     variant: str
     c: float
 
@@ -35,13 +35,13 @@ class LDiversity(ValueModel):
         order = np.lexsort((-counts.number, counts.group))
         number = counts.number[order]
         rank = np.arange(len(number)) - counts.starts[counts.group]
-        tail = counts.sum(np.where(rank >= self.l - 1, number, 0))
+        tail = counts.sum(np.where(rank >= int(self.l) - 1, number, 0))
         return np.asarray(number[counts.starts] >= self.c * tail - SLACK)
 
     def _alone(self, counts: Ints) -> bool:
         """Tell whether the counts of one group, most frequent first, fail."""
         if self.variant == "recursive":
-            return bool(counts[0] >= self.c * counts[self.l - 1 :].sum() - SLACK)
+            return bool(counts[0] >= self.c * counts[int(self.l) - 1 :].sum() - SLACK)
         share = counts / counts.sum()
         return bool(np.exp(-(share * np.log(share)).sum()) < self.l - SLACK)
 
@@ -53,7 +53,7 @@ class LDiversity(ValueModel):
     def promise(self, who: str) -> str:
         """Return in words what it promises of every group."""
         kind = {"recursive": f" (recursive, c = {self.c:g})", "entropy": " (entropy)"}.get(self.variant, "")
-        return f"{self.attribute}: at least {self.l:,} values in every group{kind}"
+        return f"{self.attribute}: at least {self.l:,g} values in every group{kind}"
 
     @property
     def by_shares(self) -> bool:

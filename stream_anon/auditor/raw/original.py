@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from stream_anon.auditor.policy import Rules
 from stream_anon.auditor.raw.matching import assign
 from stream_anon.auditor.reading.chunks import AT_ONCE, hashable, parts
 from stream_anon.auditor.reading.formats import Bad, Unreadable, format_of
+from stream_anon.auditor.reading.json_records import json_records
 from stream_anon.auditor.scales.base import text
 from stream_anon.auditor.scales.trees import TreeScale
 
@@ -79,7 +79,7 @@ class Original:
             for name, scale in rules.quasi.items()
         }
         block["values"] = {
-            name: np.array([secret.codes[value] for value in map(hashable, shown(name))], dtype=np.int64)
+            name: np.array(secret.codes_of(map(hashable, shown(name))), dtype=np.int64)
             for name, secret in rules.sensitive.items()
         }
         block["guards"] = {}
@@ -101,9 +101,7 @@ class Original:
             for name, check in rules.shifts.items()
         }
         named = column(rules.subject) if rules.subject else list(range(first, first + count))
-        block["subject"] = np.array(
-            [hash(("subject", rules.naming.plain(text(value)))) for value in named], dtype=np.int64
-        )
+        block["subject"] = np.array([hash(("subject", rules.naming.name(value))) for value in named], dtype=np.int64)
         self._blocks.append(block)
 
     def finish(self) -> Original:
@@ -209,12 +207,10 @@ def raw_columns(path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
     kind = format_of(path)
     try:
         if kind is None:
-            with path.open("rb") as file:
-                first = file.readline().removeprefix(b"\xef\xbb\xbf")
-                numbered = ((i, line) for i, line in enumerate(chain([first], file), start=1) if line.strip())
-                for some in parts(numbered, AT_ONCE):
-                    columns, places = json_columns([line for _, line in some])
-                    yield columns, [Bad(place, some[place][0], code) for place, code in places]
+            numbered = ((i, line) for i, line in enumerate(json_records(path), start=1) if line.strip())
+            for some in parts(numbered, AT_ONCE):
+                columns, places = json_columns([line for _, line in some])
+                yield columns, [Bad(place, some[place][0], code) for place, code in places]
         else:
             yield from kind.columns(path)
     except OSError as error:
@@ -234,7 +230,7 @@ def json_columns(lines: Iterable[bytes | None]) -> tuple[Columns, list[tuple[int
         try:
             record = msgspec.json.decode(line or b"{}")
         except msgspec.ValidationError:  # JSON, with a number that is too large
-            record = {}
+            record = {} if (line or b"").lstrip().startswith(b"{") else None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             record = {}
             bad.append((number, "registry_framing" if (line or b"").startswith(b"\0") else "not_json"))

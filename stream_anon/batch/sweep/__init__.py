@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from stream_anon.batch.partitioner import Support, Watch, unwatched
+from stream_anon.batch.shared.blocks import settled
 from stream_anon.batch.shared.classes import empty_classes, settle
 from stream_anon.batch.shared.dense import Dense, densify
 from stream_anon.batch.shared.leftovers import members_of, place_leftovers
@@ -15,7 +16,7 @@ from stream_anon.batch.sweep.index import index_of
 from stream_anon.batch.sweep.lattice import Lattice, lattice_of
 from stream_anon.batch.sweep.search import Search
 from stream_anon.batch.sweep.settings import SweepSettings
-from stream_anon.batch.sweep.walk import compact, walk, walk_room
+from stream_anon.batch.sweep.walk import walk, walk_room
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.judge import Judge
@@ -30,13 +31,14 @@ class Sweep:
     """Many full-domain generalizations at once, each used only where it is the cheapest that works; our own algorithm.
 
     1. Order the level vectors of all quasi-identifiers by average loss. Walk them from cheap to costly; at each, every
-       class of the *remaining* rows that satisfies the policy is taken out.
-    2. A row that is left joins the class where it adds least, if that class then still satisfies the policy.
+       class of the *remaining* rows that has enough people is taken out.
+    2. A row that is left joins the class where it adds least.
     3. Every class is tightened to its own box. Rounds of improvement follow: rows at the end of a class leave it for
        better places (`peel`), leave it in exchange (`trade`), and two near classes are pooled and cut anew (`recut`).
+    4. Privacy models judge the classes and can only refuse: a refused one is merged, whole, with its nearest.
 
     Rows that sit in a large enough class as they are stay exact, and only the rest is generalized, no more than it
-    needs. The loss never decides about protection: every class is judged by its members.
+    needs. Sensitive values never decide who is put together.
 
     >>> from stream_anon.testing.example import ages
     >>> rows, schema = ages([30, 30, 61, 30, 64, 90], k=3)
@@ -55,21 +57,28 @@ class Sweep:
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
         """Return the groups; rows that fit nowhere are in none."""
         rng = np.random.default_rng(self._seed)
-        judge = Judge(rows, schema)
         dense, order = densify(rows, schema)
         hierarchies = [schema.quasi[q].hierarchy for q in order.tolist()]
         lattice = lattice_of(dense, hierarchies, self._settings, rng)
+
+        def form(judge: Judge) -> list[Ints]:
+            return self._blocks(dense, lattice, judge, watch)
+
+        return settled(rows, schema, form, partly=True)
+
+    def _blocks(self, dense: Dense, lattice: Lattice, judge: Judge, watch: Watch) -> list[Ints]:
+        """Divide the rows by quasi-identifiers and people alone."""
         group, count = _walk(dense, lattice, judge, watch)
         if not count:
             return []
         classes = empty_classes(group, count, dense.width)
         settle(dense, classes, count)
         place_leftovers(dense, classes, judge, count)
-        if self._settings.rounds and judge.counted:
-            index = index_of(lattice, classes, count, rng)
+        if self._settings.rounds:
+            index = index_of(lattice, classes, count, np.random.default_rng(self._seed))
             search = Search(dense, classes, index, judge.need)
             for _ in range(self._settings.rounds):
-                improve(search, self._settings.near, judge.monotone)
+                improve(search, self._settings.near)
         watch(int((group >= 0).sum()))
         return members_of(group)
 
@@ -78,17 +87,9 @@ def _walk(dense: Dense, lattice: Lattice, judge: Judge, watch: Watch) -> tuple[I
     """Return the class of each row, `NOWHERE` for leftovers, and the number of classes."""
     n, need = len(dense.code), judge.need
     room = walk_room(n, need.rows)
-    state, group = room.state, room.group
+    state = room.state
     vector, end = 0, len(lattice.vectors)
     while vector < end and state[0] >= need.rows:
-        stop = min(end, vector + AT_ONCE)
-        vector, found = walk(dense, lattice, need, room, vector, stop, not judge.counted)
-        for c in range(found):
-            members = room.rows[room.starts[c] : room.starts[c + 1]]
-            if judge.holds(members):
-                group[members] = state[1]
-                state[1] += 1
-        if found:
-            state[0] = compact(room.left, int(state[0]), group)
+        vector = walk(dense, lattice, need, room, vector, min(end, vector + AT_ONCE))
         watch(n - int(state[0]))
-    return group, int(state[1])
+    return room.group, int(state[1])

@@ -126,7 +126,7 @@ def recut(search: Search, room: Room, c: int) -> bool:
                     part[r] = parts
                 parts += 1
                 after += whole
-        if left == 0 and after < before and parts - 2 <= classes.used[1] and _valid(need, rows, part, count, parts):
+        if left == 0 and after < before and parts - 2 <= classes.used[1]:
             drop(classes, c)
             drop(classes, e)
             first = classes.used[1] - parts
@@ -137,9 +137,3 @@ def recut(search: Search, room: Room, c: int) -> bool:
                 classes.used[0] = max(classes.used[0], classes.free[first + p] + 1)
             return True
     return False
-
-
-@inner
-def _valid(need: CompiledRequirements, rows: Ints, part: Ints, count: int, parts: int) -> bool:
-    """Judge two classes that stay merged: with limits on shares, a union of valid classes can be invalid."""
-    return parts > 1 or satisfied(need, rows, 0, count)

@@ -1,4 +1,4 @@
-"""The walk over the lattice, compiled: at each vector, take the classes of remaining rows that satisfy the policy."""
+"""The walk over the lattice, compiled: at each vector, take the classes of remaining rows that have enough people."""
 
 from __future__ import annotations
 
@@ -108,20 +108,13 @@ def candidates(dense: Dense, lattice: Lattice, room: WalkRoom, least: int, vecto
 
 
 @compiled
-def walk(
-    dense: Dense, lattice: Lattice, need: CompiledRequirements, room: WalkRoom, vector: int, stop: int, ask: bool
-) -> tuple[int, int]:
-    """Walk the vectors from `vector` to `stop`, taking out every class that satisfies what is counted.
-
-    With `ask`, returns as soon as there are classes for the caller to judge: the next vector, and how many.
-    """
+def walk(dense: Dense, lattice: Lattice, need: CompiledRequirements, room: WalkRoom, vector: int, stop: int) -> int:
+    """Walk the vectors from `vector` to `stop`, taking out every class that has enough people; return the next one."""
     state, group, rows, starts = room.state, room.group, room.rows, room.starts
     while vector < stop and state[0] >= need.rows:
         count = state[0]
         found = candidates(dense, lattice, room, need.rows, vector, count)
         vector += 1
-        if found and ask:
-            return vector, found
         good = 0
         for c in range(found):
             if satisfied(need, rows, starts[c], starts[c + 1]):
@@ -131,7 +124,7 @@ def walk(
                 good += 1
         if good:
             state[0] = compact(room.left, count, group)
-    return vector, 0
+    return vector
 
 
 @compiled

@@ -133,7 +133,7 @@ class Calendar:
 
     def contains(self, label: Any, value: Any) -> bool:
         """Whether the instant falls into the unit."""
-        if label == "*" or value is None:
+        if label == "*" or value is None or value == "":
             return bool(label == "*" or label == MISSING_LABEL)
         code = self._position(value)
         if code is None:

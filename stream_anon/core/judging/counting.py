@@ -86,7 +86,7 @@ def _fits(
         return bool(distance <= need.limit[m] + SLACK)
     if kind == RECURSIVE:
         return bool(largest - need.limit[m] * _tail(need, m, rows, start, stop, stamp, total) < -SLACK)
-    return entropy >= math.log(need.least[m]) - SLACK
+    return entropy >= math.log(need.limit[m]) - SLACK
 
 
 @inner

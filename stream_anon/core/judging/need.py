@@ -18,8 +18,8 @@ class CompiledRequirements(NamedTuple):
     Requirement m concerns the codes `value[m, row]`, from `first[m]` to `first[m + 1]`, which no other one uses. It
     asks for `least[m]` different ones, and for as many as the `demand` of each code present says. `share` is per code
     the largest share of the people that may have it, or its share in the whole table for t-closeness. `limit` is c, or
-    t. `person` and `pair` (person and value together) are empty if every row is another person's. `seen`, `tally` and
-    `stamp` are marks of the last question: a question costs no clearing.
+    t, or the l of an entropy. `person` and `pair` (person and value together) are empty if every row is another
+    person's. `seen`, `tally` and `stamp` are marks of the last question: a question costs no clearing.
     """
 
     k: int

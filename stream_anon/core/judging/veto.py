@@ -1,9 +1,12 @@
-"""The veto: privacy models judge finished blocks and may only say no; a refused block is merged whole with its nearest.
+"""The veto: privacy models judge finished blocks and may only say no; a refused block is merged, whole, with another.
 
 Blocks are formed by quasi-identifiers and people alone, so that who knows those cannot read a sensitive value out of
 who was put together. What is left to read is *that* blocks were merged: it would tell that one of them was refused.
-Therefore some blocks are merged without need, decided by a keyed hash of their members: as many as make a merge no
-proof. Where that would take too many, blocks are made larger from the start.
+
+1. Where that tells too much, blocks are merged in pairs that are formed beforehand, by quasi-identifiers: then it is
+   not told which of the two was refused. Where it is harmless, a refused block is merged with the one that adds least.
+2. Blocks that could leave at once, by themselves, do so unless refused; so some others are kept back as well, picked by
+   a keyed hash of their members, as many as make waiting no proof. If many are refused, all are kept back.
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ import numpy.typing as npt
 
 from stream_anon.core.batch import Batch, identities
 from stream_anon.core.hierarchy import Floats, Ints
+from stream_anon.core.judging.counting import satisfied_by
 from stream_anon.core.judging.judge import Judge
+from stream_anon.core.judging.regions import regions
 from stream_anon.core.kernels import Prices, cell_prices, compiled, price
-from stream_anon.core.privacy import SensitiveModel
+from stream_anon.core.privacy import PrivacyModel, SensitiveModel
 from stream_anon.core.schema import Schema
 
 Flags = npt.NDArray[np.bool_]
@@ -26,13 +31,16 @@ SURER = 0.2
 """A merge may make a value this much more likely than the policy and the group itself make it."""
 
 MOST_DECOYS = 0.3
-"""Blocks merged without need, at most; if more were needed, blocks are made larger instead."""
+"""Blocks kept back without need, at most."""
 
 MEMORY = 400
 """Blocks over which the share of refused ones is averaged."""
 
-FEW = 40
-"""Blocks after which their size may be changed again."""
+MANY = 5_000
+"""Blocks among which one looks for its nearest: of more, each region by itself."""
+
+OFTEN = 0.2
+"""Where more blocks than these are refused, none leaves by itself: good ones would take along what the others lack."""
 
 
 class Veto:
@@ -42,11 +50,10 @@ class Veto:
         self._schema = schema
         models = schema.requirements.models
         self.people = max([1, *(model.people for model in models)])
-        self._least = self.people
         self._models = [model for model in models if not model.blind]
         self._judged = self._refused = 0.0
-        self._since = 0
         self._sure: dict[int, float] = {}
+        self._telling: dict[int, float] = {}
 
     @property
     def blind(self) -> bool:
@@ -71,16 +78,19 @@ class Veto:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         good = judge.each(starts)
         fresh = len(blocks) - doubtful
-        if self._models:
-            refused = ~good | self._pick_decoys(rows.ref[order], starts)
-            refused[fresh:] = True
-            self._learn(rows.sensitive[order], good[:fresh])
-        else:
-            refused = ~good
+        refused = ~good
+        refused[fresh:] = True
+        if self._models and fresh:
+            self._note(rows.sensitive[order[: starts[fresh]]], starts[: fresh + 1], good[:fresh])
         if not refused.any():
             return blocks, None
-        parts, rest = self._merge(rows.qi[order], starts, refused, judge)
+        parts, rest = self._merge_by_regions(rows.qi[order], starts, refused, judge)
         return [order[part] for part in parts], None if rest is None else order[rest]
+
+    def possible(self, rows: Batch) -> bool:
+        """Tell whether all rows together satisfy what is counted: if not, no merging leads anywhere."""
+        everything = np.arange(len(rows), dtype=np.int64)
+        return satisfied_by(Judge(_light(rows, everything), self._schema).need, everything)
 
     def holds(self, rows: Batch, block: Ints) -> bool:
         """Tell whether these rows may leave together."""
@@ -94,20 +104,35 @@ class Veto:
         order = np.concatenate(blocks)
         starts = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
         good = Judge(_light(rows, order), self._schema).each(starts)
-        self._learn(rows.sensitive[order], good)
+        self._note(rows.sensitive[order], starts, good)
+        if self._refused > OFTEN * self._judged:
+            return np.zeros(len(blocks), dtype=np.bool_)
         return np.asarray(good & ~self._pick_decoys(rows.ref[order], starts))
 
-    def _merge(self, qi: Ints, starts: Ints, refused: Flags, judge: Judge) -> tuple[list[Ints], Ints | None]:
+    def _merge_by_regions(self, qi: Ints, starts: Ints, refused: Flags, judge: Judge) -> tuple[list[Ints], Ints | None]:
+        """Merge refused blocks within regions; what a region cannot place goes to the next one, as a refused block."""
+        blocks = [np.arange(*ends) for ends in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
+        groups: list[Ints] = []
+        rest: Ints | None = None
+        merge = self._merge_in_pairs if self._telltale() else self._merge
+        for region in regions(self._schema.prices, qi[starts[:-1]], MANY):
+            parts, flags = [blocks[b] for b in region.tolist()], refused[region]
+            if rest is not None:
+                parts, flags = [*parts, rest], np.append(flags, True)
+            made, rest = merge(qi, parts, flags, judge)
+            groups += made
+        while rest is not None and groups:  # a part of the last region alone: it takes in others until it may leave
+            made, rest = self._merge(
+                qi, [*groups[-MANY:], rest], np.arange(len(groups[-MANY:]) + 1) >= len(groups[-MANY:]), judge
+            )
+            groups = groups[:-MANY] + made
+        return groups, rest
+
+    def _merge(self, qi: Ints, blocks: list[Ints], refused: Flags, judge: Judge) -> tuple[list[Ints], Ints | None]:
         """Merge refused blocks, each with the one that adds least, until none is refused or one holds everything."""
         prices = self._schema.prices
-        low, high = np.minimum.reduceat(qi, starts[:-1], axis=0), np.maximum.reduceat(qi, starts[:-1], axis=0)
-        cost = np.zeros(len(low))
-        for column, weight in zip(cell_prices(prices.facts, prices.values, low, high).T, prices.weight, strict=True):
-            cost += weight * column
-        size = np.diff(starts).astype(np.int64)
-        parts: list[Ints | None] = [
-            np.arange(*ends) for ends in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-        ]
+        low, high, size, cost = self._boxes(qi, blocks)
+        parts: list[Ints | None] = [*blocks]
         waiting = np.flatnonzero(refused).tolist()
         alive = len(parts)
         while waiting:
@@ -132,6 +157,55 @@ class Veto:
                 waiting = [place for place in waiting if place != other]
         return [part for part in parts if part is not None], None
 
+    def _merge_in_pairs(
+        self, qi: Ints, blocks: list[Ints], refused: Flags, judge: Judge
+    ) -> tuple[list[Ints], Ints | None]:
+        """Pair all blocks by their boxes; merge both of a pair if one is refused; then pair the pairs, and so on.
+
+        Who is paired with whom does not depend on values, so that a merge tells that one of the two was refused, and
+        not which: each member has a value as likely as it is frequent in the group.
+        """
+        nodes: list[tuple[Ints, list[Ints]]] = [
+            (block, [] if bad else [block]) for block, bad in zip(blocks, refused.tolist(), strict=True)
+        ]
+        while len(nodes) > 1 and not all(groups for _, groups in nodes):
+            joined = []
+            for team in self._teams(qi, [rows for rows, _ in nodes]):
+                rows = np.concatenate([nodes[i][0] for i in team])
+                groups = [group for i in team for group in nodes[i][1]]
+                if not all(nodes[i][1] for i in team):
+                    groups = [rows] if judge.holds(rows) else []
+                joined.append((rows, groups))
+            nodes = joined
+        settled = [group for _, groups in nodes for group in groups]
+        return (settled, None) if settled else ([], nodes[0][0])
+
+    def _teams(self, qi: Ints, blocks: list[Ints]) -> list[list[int]]:
+        """Pair every block with the nearest that has no partner yet; the last three go together if one is left over."""
+        low, high, size, cost = self._boxes(qi, blocks)
+        teams: list[list[int]] = []
+        for block in range(len(blocks)):
+            if size[block]:
+                other, _ = nearest_box(self._schema.prices, low, high, size, cost, block)
+                if other < 0:
+                    teams[-1].append(block)
+                else:
+                    teams.append([block, other])
+                    size[other] = 0
+                size[block] = 0
+        return teams
+
+    def _boxes(self, qi: Ints, blocks: list[Ints]) -> tuple[Ints, Ints, Ints, Floats]:
+        """Return the ends of the blocks' boxes, their sizes, and what each costs."""
+        prices = self._schema.prices
+        size = np.array([len(block) for block in blocks], dtype=np.int64)
+        rows, first = qi[np.concatenate(blocks)], np.concatenate([[0], np.cumsum(size)[:-1]])
+        low, high = np.minimum.reduceat(rows, first, axis=0), np.maximum.reduceat(rows, first, axis=0)
+        cost = np.zeros(len(low))
+        for column, weight in zip(cell_prices(prices.facts, prices.values, low, high).T, prices.weight, strict=True):
+            cost += weight * column
+        return low, high, size, cost
+
     def _pick_decoys(self, ref: Ints, starts: Ints) -> Flags:
         """Choose blocks by a keyed hash of their members: the same for the same members, and known to nobody else."""
         share = self.decoys
@@ -145,40 +219,54 @@ class Veto:
             chosen[b] = int.from_bytes(digest, "little") < limit
         return chosen
 
-    def _learn(self, sensitive: Ints, good: Flags) -> None:
-        """Follow how often blocks are refused and how common the most common values are; adapt the size of blocks."""
+    def _note(self, sensitive: Ints, starts: Ints, good: Flags) -> None:
+        """Add to the averages: refusals, and how common the most common value is, everywhere and in refused blocks."""
         fade = 0.5 ** (len(good) / MEMORY)
         self._judged = fade * self._judged + len(good)
         self._refused = fade * self._refused + float(np.count_nonzero(~good))
-        self._since += len(good)
         for model in self._models:
             if isinstance(model, SensitiveModel):
-                _, counts = np.unique(sensitive[:, model.column], return_counts=True)
-                top = counts.max() / counts.sum()
-                self._sure[model.column] = fade * self._sure.get(model.column, top) + (1 - fade) * top
-        if self._since < FEW:
-            return
-        wanted = self._wanted()
-        if wanted > MOST_DECOYS:
-            self._resize(self.people + max(1, self.people // 6))
-        elif wanted < MOST_DECOYS / 4 and self.people > self._least:
-            self._resize(max(self._least, self.people - max(1, self.people // 12)))
+                everywhere, within = top_shares(sensitive[:, model.column], starts)
+                before = self._sure.get(model.column, everywhere)
+                self._sure[model.column] = fade * before + (1 - fade) * everywhere
+                self._telling[model.column] = fade * self._telling.get(model.column, 0.0) + float(within[~good].sum())
 
-    def _resize(self, people: int) -> None:
-        self.people, self._since, self._judged, self._refused = people, 0, 0.0, 0.0
+    def _telltale(self) -> bool:
+        """Tell whether who knows which block was refused would be `SURER` of a value than the policy allows."""
+        return any(model.certainty() == 0.0 or self._proof(model) < 1.0 for model in self._models)
+
+    def _proof(self, model: PrivacyModel) -> float:
+        """Return how likely a merge may be to come from the refusal of a certain block; at 1, a refusal is harmless."""
+        column = model.column if isinstance(model, SensitiveModel) else -1
+        sure = min(max(model.certainty(), self._sure.get(column, 0.0)), 1.0)
+        told = self._telling[column] / self._refused if self._refused and column in self._telling else 1.0
+        return SURER * sure / max(told - sure, 1e-9)
 
     def _wanted(self) -> float:
-        """Return the share of decoys after which a merge makes no value `SURER` than it is by itself."""
+        """Return the share of decoys after which a merge makes no value `SURER` than it is by itself.
+
+        A merge comes from a refusal, and then a member has the most common value as often as in refused blocks; or from
+        a decoy, and then as often as anywhere. Both together may be `SURER` than anywhere.
+        """
         if not self._judged or not self._refused:
             return 0.0
-        share, wanted = self._refused / self._judged, 0.0
-        for model in self._models:
-            column = model.column if isinstance(model, SensitiveModel) else -1
-            sure = min(max(model.certainty(), self._sure.get(column, 0.0)), 1.0)
-            proof = SURER * sure / max(1.0 - sure, 1e-9)  # how likely a merge may be to come from a refusal
-            if proof < 1.0:
-                wanted = max(wanted, share * (1.0 / proof - 1.0))
-        return wanted
+        share = self._refused / self._judged
+        return max(0.0, *(share * (1.0 / max(self._proof(model), 1e-9) - 1.0) for model in self._models))
+
+
+def top_shares(values: Ints, starts: Ints) -> tuple[float, Floats]:
+    """Return the share of the most common value among all, and in each block the share of its own most common one.
+
+    >>> top_shares(np.array([7, 7, 9, 8, 8, 8]), np.array([0, 3, 6]))
+    (0.5, array([0.66666667, 1.        ]))
+    """
+    found, code = np.unique(values, return_inverse=True)
+    size = np.diff(starts)
+    block = np.repeat(np.arange(len(size)), size)
+    pairs, counts = np.unique(block * len(found) + code, return_counts=True)
+    within = np.zeros(len(size))
+    np.maximum.at(within, pairs // len(found), counts)
+    return float(np.bincount(code).max() / len(code)), within / size
 
 
 @compiled

@@ -16,7 +16,8 @@ class CountRule(NamedTuple):
     """One requirement on the counts of a column's values, judged as `kind` says.
 
     A group needs `least` different values, and as many as the `demand` of each value present says. `share` is the
-    largest share of the people that may have a value, or its share in the whole for t-closeness. `limit` is c, or t.
+    largest share of the people that may have a value, or its share in the whole for t-closeness. `limit` is c, or t,
+    or the l of an entropy.
     """
 
     column: int

@@ -33,6 +33,8 @@ class GuardingNode(PrivacyModel):
         self.column = column
         self.tree = tree
         self.p = p
+        self._above: dict[int, list[int]] = {}
+        self._lost = np.array([sensitive_loss(tree, node) for node in range(len(tree.labels))])
 
     def certainty(self) -> float:
         """Return the chance that a guard allows."""
@@ -64,6 +66,26 @@ class GuardingNode(PrivacyModel):
         """Return the sum of the chances above p."""
         over = self.breach(rows) - self.p
         return float(over[over > SLACK].sum())
+
+    def shortfalls(self, rows: Batch, starts: Ints) -> Floats:
+        """Return the same for many groups at once."""
+        guard = rows.guard[:, self.column]
+        guards = np.unique(guard)
+        guards = guards[guards != NO_GUARD]
+        if not len(guards):
+            return np.zeros(len(starts) - 1)
+        shares, group = (
+            self._overlaps(guards)[rows.sensitive[:, self.column]],
+            np.repeat(np.arange(len(starts) - 1), np.diff(starts)),
+        )
+        order = np.lexsort((rows.subject, group))
+        person = np.ones(len(order), dtype=np.bool_)
+        person[1:] = (np.diff(rows.subject[order]) != 0) | (np.diff(group[order]) != 0)
+        largest = np.maximum.reduceat(shares[order], np.flatnonzero(person), axis=0)
+        people = np.bincount(group[order][person])
+        sums = np.add.reduceat(largest, np.concatenate([[0], np.cumsum(people)[:-1]]), axis=0)
+        guarded = np.add.reduceat((guard[:, None] == guards).astype(np.int64), starts[:-1], axis=0)
+        return self._shortfalls(sums / people[:, None], guarded)
 
     def impossible(self, rows: Batch) -> npt.NDArray[np.bool_]:
         """Rows whose guard has every leaf below it: everybody would give it away, whatever is told of them."""
@@ -116,6 +138,8 @@ class GuardingNode(PrivacyModel):
         owned: dict[int, list[int]] = {}
         for i, subject in enumerate(rows.subject.tolist()):
             owned.setdefault(subject, []).append(i)
+        if len(owned) == len(rows):
+            return self._with_nodes(rows, self._raised(nodes, overlaps, guarded))
         while True:
             sums = np.sum([overlaps[nodes[index]].max(axis=0) for index in owned.values()], axis=0)
             missing = float(self._shortfalls(sums / len(owned), guarded))
@@ -131,9 +155,37 @@ class GuardingNode(PrivacyModel):
             if best is None or missing <= 0.0:
                 break
             nodes = best
+        return self._with_nodes(rows, nodes)
+
+    def _with_nodes(self, rows: Batch, nodes: Ints) -> Batch:
         columns = rows.sensitive.copy()
         columns[:, self.column] = nodes
         return rows.with_sensitive(columns)
+
+    def _raised(self, nodes: Ints, overlaps: Floats, guarded: Ints) -> Ints:
+        """Return the nodes that are published where everybody has one row: all raises of a round are priced at once."""
+        nodes, people, lost = nodes.copy(), len(nodes), self._lost
+        sums = overlaps[nodes].sum(axis=0)
+        while (missing := float(self._shortfalls(sums / people, guarded))) > 0.0:
+            steps = [(node, above) for node in np.unique(nodes).tolist() for above in self._ancestors(node)]
+            if not steps:
+                break
+            now, then = np.array(steps).T
+            left = self._shortfalls((sums - overlaps[now] + overlaps[then]) / people, guarded)
+            rate = (missing - left) / np.maximum(lost[then] - lost[now], SLACK)
+            if rate.max() <= SLACK:
+                break
+            best = int(np.argmax(rate >= rate.max() - SLACK))
+            sums = sums - overlaps[now[best]] + overlaps[then[best]]
+            nodes[int(np.argmax(nodes == now[best]))] = then[best]
+        return nodes
+
+    def _ancestors(self, node: int) -> list[int]:
+        """Return the nodes above one, nearest first."""
+        if node not in self._above:
+            above = int(self.tree.parent[node])
+            self._above[node] = [above, *self._ancestors(above)] if above >= 0 else []
+        return self._above[node]
 
     def _raises(self, nodes: list[int], owned: list[list[int]]) -> Iterator[tuple[list[int], list[int], int, float]]:
         """Every (a person's rows, those raised, ancestor, added loss) worth trying: equal rows, or all of them.

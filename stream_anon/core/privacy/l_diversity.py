@@ -56,19 +56,19 @@ class DistinctL(SensitiveModel):
 
 
 class EntropyL(SensitiveModel):
-    """The entropy of the values is at least that of l equally frequent ones."""
+    """The entropy of the values is at least that of l equally frequent ones; l need not be a whole number."""
 
     name = "l_diversity"
     words = "l_diversity (entropy)"
 
-    def __init__(self, column: int, l: int) -> None:  # noqa: E741
+    def __init__(self, column: int, l: float) -> None:  # noqa: E741
         super().__init__(column)
         self.l = l
 
     @property
     def people(self) -> int:
         """The number of values, for few people have several."""
-        return max(self.k, self.l)
+        return max(self.k, math.ceil(self.l))
 
     def certainty(self) -> float:
         """Return the share of each of l equally frequent values."""
@@ -82,7 +82,7 @@ class EntropyL(SensitiveModel):
 
     def counted(self) -> tuple[CountRule, ...]:
         """Return the entropy of the values as a rule on counts."""
-        return (CountRule(self.column, ENTROPY, self.l),)
+        return (CountRule(self.column, ENTROPY, math.ceil(self.l), self.l),)
 
 
 class RecursiveL(SensitiveModel):
@@ -117,16 +117,22 @@ class RecursiveL(SensitiveModel):
 
 
 class LDiversitySettings(ColumnModelSettings):
-    """At least l well-represented values: counted (`distinct`), by `entropy`, or `recursive` (c, l)."""
+    """At least l well-represented values: counted (`distinct`), by `entropy`, or `recursive` (c, l).
+
+    By entropy, l may lie between whole numbers.
+    """
 
     model: Literal["l_diversity"]
-    l: int = Field(ge=2, le=MOST)  # noqa: E741 - the literature's name
+    l: Annotated[int | Number, Field(gt=1, le=MOST)]  # noqa: E741 - the literature's name
     variant: Literal["distinct", "entropy", "recursive"] = "distinct"
     c: Annotated[Number, Field(gt=0)] | None = None
     forms = (DistinctL, EntropyL, RecursiveL)
 
     def rules(self, attribute: Attribute) -> Iterator[Problem]:
-        """Yield a c that is missing, or given where the variant has none."""
+        """Yield an l that is no whole number, and a c that is missing, or given where the variant has none."""
+        if self.variant != "entropy" and self.l != int(self.l):
+            hint = f"{math.ceil(self.l)}, or say variant: entropy"
+            yield Problem(("l",), "not-whole", f"the {self.variant} variant counts values: l is a whole number", hint)
         if self.variant == "recursive" and self.c is None:
             yield Problem(("c",), "missing-key", "the recursive variant needs c", 'add "c: ..."')
         if self.variant != "recursive" and self.c is not None:
@@ -136,11 +142,11 @@ class LDiversitySettings(ColumnModelSettings):
     def build(self, place: Place) -> PrivacyModel:
         """Return the model of the chosen variant."""
         if self.variant == "distinct":
-            return DistinctL(place.index, self.l)
+            return DistinctL(place.index, int(self.l))
         if self.variant == "entropy":
             return EntropyL(place.index, self.l)
-        return RecursiveL(place.index, self.l, self.c or 1.0)
+        return RecursiveL(place.index, int(self.l), self.c or 1.0)
 
     def warnings(self, model: PrivacyModel, column: Column) -> Iterator[Problem]:
         """Yield an l that no group can have."""
-        yield from more_than_values(self.l, column)
+        yield from more_than_values(math.ceil(self.l), column)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy.base import Floats, Ints
@@ -47,6 +47,19 @@ class Requirements:
         """Whether the rows, repaired where a model can, may be published together."""
         return self.failing(rows) is None
 
+    def hold_each(self, rows: Batch, starts: Ints) -> npt.NDArray[np.bool_]:
+        """Tell the same of many groups; what is not safe as it is gets repaired where a model can."""
+        good, doubtful = np.ones(len(starts) - 1, dtype=np.bool_), np.zeros(len(starts) - 1, dtype=np.bool_)
+        for model in self.models:
+            short = ~(model.shortfalls(rows, starts) <= 0.0)
+            if model in self.repairing:
+                doubtful |= short
+            else:
+                good &= ~short
+        for g in np.flatnonzero(good & doubtful).tolist():
+            good[g] = self.holds(rows.take(slice(int(starts[g]), int(starts[g + 1]))))
+        return good
+
     def failing(self, rows: Batch) -> PrivacyModel | None:
         """Return the first model that forbids publishing these rows, sensitive values raised where one needs it."""
         found = self.first_failing(rows, self.repair(rows), np.array([0, len(rows)]))
@@ -72,9 +85,16 @@ class Requirements:
 
     def repair_each(self, rows: Batch, starts: Ints) -> Batch:
         """Return the same for many groups."""
-        if not self.repairing:
+        doubtful = np.zeros(len(starts) - 1, dtype=np.bool_)
+        for model in self.repairing:
+            doubtful |= ~(model.shortfalls(rows, starts) <= 0.0)
+        if not doubtful.any():
             return rows
-        return Batch.concat([self.repair(rows.take(slice(*ends))) for ends in pairwise(starts.tolist())])
+        sensitive = rows.sensitive.copy()
+        for g in np.flatnonzero(doubtful).tolist():
+            part = slice(int(starts[g]), int(starts[g + 1]))
+            sensitive[part] = self.repair(rows.take(part)).sensitive
+        return rows.with_sensitive(sensitive)
 
     def gains(self, rows: Batch, candidates: Batch) -> Floats:
         """How much each candidate helps: gains of the models that are not satisfied yet, each relative to its need."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from stream_anon.core.decode import Columns, Reject
 from stream_anon.errors import StreamAnonError
+from stream_anon.formats.messages.avro_flat import FlatMessages, flat_fields
 from stream_anon.formats.messages.reader import UnusableSchemaError, columns_of
 from stream_anon.formats.messages.registry import Schema
 from stream_anon.formats.messages.values import path_getter
@@ -32,8 +33,8 @@ class AvroMessages:
             named: dict[str, Any] = {}
             for _, text in schema.references:
                 avro.parse_schema(json.loads(text), named)
-            self._schema = avro.parse_schema(json.loads(schema.text), named)
-            for part in [self._schema, *named.values()]:
+            self.schema = avro.parse_schema(json.loads(schema.text), named)
+            for part in [self.schema, *named.values()]:
                 _refuse_bombs(part, named)
         except UnusableSchemaError:
             raise
@@ -48,12 +49,21 @@ class AvroMessages:
     def _row(self, body: bytes) -> Any:
         file = BytesIO(body)
         try:
-            row = self._read(file, self._schema, None)
+            row = self._read(file, self.schema, None)
         except Exception:  # whatever a library makes of hostile bytes
             return Reject.NOT_BY_SCHEMA
         if file.tell() != len(body):
             return Reject.NOT_BY_SCHEMA
         return row if isinstance(row, dict) else Reject.NOT_OBJECT
+
+
+def avro_messages(schema: Schema, types: Mapping[str, str]) -> AvroMessages | FlatMessages:
+    """Make a schema ready: column by column if all its fields are plain, message by message otherwise."""
+    made = AvroMessages(schema, types)
+    fields = flat_fields(made.schema)
+    if fields is None or any(field.path.startswith(f"{name}.") for field in fields for name in types):
+        return made
+    return FlatMessages(fields, types)
 
 
 def _refuse_bombs(part: Any, named: Mapping[str, Any]) -> None:

@@ -78,7 +78,8 @@ class AvroWriter:
             before = self._policy + _text(envelope.group)
             after = signed(envelope.size) + _whole(envelope.subjects) + _DOUBLE(envelope.loss)
             rows = map(signed, range(envelope.first, envelope.size))
-            cells = [self._cells(leaf, group) for leaf in self._leaves]
+            columns = values_of(group).T.tolist()
+            cells = [self._cells(leaf, group, columns) for leaf in self._leaves]
             records = zip(repeat(self._head), *cells, repeat(before), rows, repeat(after), strict=False)
             yield list(map(b"".join, records))
 
@@ -92,14 +93,15 @@ class AvroWriter:
             return False
         return True
 
-    def _cells(self, leaf: Leaf, group: Group) -> Any:
+    def _cells(self, leaf: Leaf, group: Group, columns: Sequence[Sequence[Any]]) -> Any:
         """Return a field of every record: one text again and again, or a column."""
         q = leaf.source
         if q >= self._shared:
-            return map(_WRITE[leaf.holds], values_of(group)[:, q - self._shared].tolist())
+            return map(_WRITE[leaf.holds], columns[q - self._shared])
         if isinstance(self._schema.quasi[q].hierarchy, ValueSet):
             return repeat(_texts(labels_of(group)[q]))
-        return repeat(self.label(q, int(group.low[q]), int(group.high[q])))
+        released, place = group.released, group.place
+        return repeat(self.label(q, int(released.low[place, q]), int(released.high[place, q])))
 
 
 class _Names:
@@ -145,6 +147,7 @@ def _text(text: str) -> bytes:
     return signed(len(data)) + data
 
 
+@lru_cache(maxsize=16_384, typed=True)  # 1, 1.0 and True are three values
 def _category(value: Any) -> bytes:
     return _NULL if value is None else _THERE + _text(value if type(value) is str else text_of(value))
 
@@ -172,6 +175,7 @@ def _texts(values: Sequence[str]) -> bytes:
     return _array([_text(value) for value in values])
 
 
+@lru_cache(maxsize=16_384, typed=True)
 def _scalar(value: Any) -> bytes:
     if value is None:
         return _NULL

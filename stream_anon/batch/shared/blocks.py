@@ -1,0 +1,63 @@
+"""Divide a table by quasi-identifiers and people alone; privacy models judge finished blocks and may only refuse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from stream_anon.core.batch import Batch
+from stream_anon.core.hierarchy import Ints
+from stream_anon.core.judging.judge import Judge
+from stream_anon.core.judging.veto import Veto
+from stream_anon.core.kernels import cell_prices
+from stream_anon.core.schema import Schema
+
+LARGER = 1.5
+"""Blocks are tried in sizes that grow by this factor."""
+
+
+def settled(rows: Batch, schema: Schema, form: Callable[[Judge], list[Ints]], partly: bool = False) -> list[Ints]:
+    """Return groups that satisfy the policy, of blocks that `form` makes under a judge of people alone.
+
+    Blocks that are refused are merged whole. Larger blocks are tried as long as that loses less, for fewer of them are
+    refused. If not even all rows together satisfy the policy there are no groups or, `partly`, the blocks that happen
+    to be good: then what is left out tells.
+    """
+    veto = Veto(schema)
+    blocks = form(Judge(rows, schema, veto.people))
+    if veto.blind or not blocks:
+        return _in_order(blocks)
+    if not veto.possible(rows):
+        return _good(rows, blocks, veto) if partly else []
+    best, least, people = None, np.inf, float(veto.people)
+    while blocks:
+        groups, rest = Veto(schema).settle(rows, blocks)
+        loss = _loss(rows, groups, schema) if rest is None else np.inf
+        if loss >= least or (best is None and rest is not None):
+            break
+        best, least, people = groups, loss, people * LARGER
+        blocks = form(Judge(rows, schema, math.ceil(people))) if len(groups) < len(blocks) else []
+    if best is None:
+        return _good(rows, blocks, veto) if partly else []
+    return _in_order(best)
+
+
+def _good(rows: Batch, blocks: list[Ints], veto: Veto) -> list[Ints]:
+    """Return the blocks that may be published as they are."""
+    return _in_order([block for block in blocks if veto.holds(rows, block)])
+
+
+def _loss(rows: Batch, groups: list[Ints], schema: Schema) -> float:
+    """Return what all rows lose together."""
+    sizes = np.array([len(group) for group in groups])
+    qi, first = rows.qi[np.concatenate(groups)], np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    low, high = np.minimum.reduceat(qi, first, axis=0), np.maximum.reduceat(qi, first, axis=0)
+    prices = schema.prices
+    return float(sizes @ (cell_prices(prices.facts, prices.values, low, high) @ prices.weight))
+
+
+def _in_order(groups: list[Ints]) -> list[Ints]:
+    """Return the groups by their first rows."""
+    return sorted((np.sort(group) for group in groups), key=lambda group: int(group[0]))
