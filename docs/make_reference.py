@@ -20,6 +20,7 @@ from pydantic_core import PydanticUndefined
 import stream_anon
 from stream_anon.cli import COMMANDS, app
 from stream_anon.core.decode import Reject
+from stream_anon.core.fields import PUBLISH_KINDS
 from stream_anon.core.hierarchy import HIERARCHIES
 from stream_anon.core.privacy import MODELS
 from stream_anon.grammar.fields import Settings
@@ -42,8 +43,8 @@ REJECTS = {
     Reject.NOT_CSV: "a line that breaks the rules of CSV: a quote left open, text behind a closing one, a huge cell",
     Reject.CELL_COUNT: "a line of a CSV file with more or fewer cells than its header",
     Reject.NOT_OBJECT: "the JSON is not an object",
-    Reject.WRONG_TYPE: "a declared field has a value of another type",
-    Reject.MISSING: "a declared field is absent, and the policy does not say `missing: leaf`",
+    Reject.WRONG_TYPE: "a declared field has a value of another type, or one that cannot be changed as `publish` says",
+    Reject.MISSING: "a declared field is absent, and the policy does not say `missing: leaf` (`null`, in `publish`)",
     Reject.UNKNOWN: "a value has no place in its hierarchy, and the policy does not say `unknown: leaf`",
     Reject.BAD_GUARD: "the guarding node does not stand above the record's value",
     Reject.BAD_PSF: "the wish is none of 1, 0 and -1",
@@ -55,6 +56,7 @@ OF_A_WORKER = {
 }
 PARTS = {
     "Attributes": attributes,
+    "What is done to a field": PUBLISH_KINDS,
     "Hierarchies": HIERARCHIES,
     "Privacy models": MODELS,
     "Stream and Kafka": settings,

@@ -19,6 +19,7 @@ _OF_RECORDS = {
     "duplicate-field": "a field stands twice in one record: readers see different values",
     "missing-field": "a field that the policy publishes is not there",
     "compound-value": "a field published as it is holds an object or a list: what is inside was never declared",
+    "field-form": "a field that the policy changes has not the form of that change: a token, a mask, a rounded number",
     "exact-value": "a quasi-identifier in the form of the input, not generalized",
     "outside-hierarchy": "a quasi-identifier that is no node, interval or unit of its declared hierarchy",
     "unknown-value": "a sensitive value that its hierarchy does not know, or a missing one that the policy rejects",
@@ -32,6 +33,8 @@ _OF_RECORDS = {
 _BEYOND = {
     "not-in-raw": "no row of the raw table is covered by the record",
     "more-than-raw": "more records than rows of the raw table that they can be made of",
+    "raw-value": "a token is a value of the raw table",
+    "shift": "a date was not moved by whole days within the bound, or not by as many as others of the same person",
     "people": "the raw rows that fit are of fewer people than the group declares",
     "key": "a record's key is not its group's id",
     "header": "a record has a header",

@@ -180,6 +180,11 @@ def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
         far = "" if worst.distance is None else f", distance {worst.distance:.3f}"
         worth = f"at least {worst.distinct} values, worth {worst.effective:.2f}; largest share {worst.share:.2f}"
         yield f"{name}: {worth}{far}", ""
+    for name, links in result.linkage.items():
+        yield (
+            f"{name}: {links.tokens:,} tokens; one links {links.largest:,} groups at most, {links.mean:.2f} on average",
+            "",
+        )
     if result.loss is not None:
         yield f"information lost: {result.loss:.4f} of what is published", ""
     if result.raw is not None:

@@ -114,7 +114,7 @@ def _before_and_after(shown: Sequence[Pair], schema: Schema) -> Table:
         before = [_word(pair.before.get(name)) for pair in shown]
         if role == "quasi_identifier":
             after = Text(_word(shown[0].after.get(name)), style="bold cyan")
-        elif role in ("sensitive", "insensitive"):
+        elif name in schema.published:
             published = [_word(pair.after.get(name)) for pair in shown]
             after = Text("unchanged" if published == before else ", ".join(published))
         else:

@@ -1,4 +1,7 @@
-"""Slicing: turn records into columns. Identifiers go no further than this module; undeclared fields are not read."""
+"""Slicing: turn records into columns. Identifiers go no further than this module; undeclared fields are not read.
+
+What is published in place of a value (`fields`) is made here, so that nothing behind this module holds the original.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +57,8 @@ class Encoder:
             types.update({column.psf_field: "psf"} if column.psf_field else {})
         types.update({name: "any" for name in schema.published if name not in types})
         types.update({schema.subject: "identifier"} if schema.subject else {})
+        for action in schema.actions.values():
+            types = {**action.reads, **types}
         self._reader = reader(types)
         self._guards: dict[tuple[int, int, str], int] = {}
 
@@ -79,7 +84,13 @@ class Encoder:
         sensitive = np.empty((n, len(schema.sensitive)), dtype=np.int64)
         guard = np.full(sensitive.shape, NO_GUARD, dtype=np.int64)
         psf = np.zeros(sensitive.shape, dtype=np.int64)
-        published = [_without_nan(columns[name]) for name in schema.published]
+        published = []
+        for name in schema.published:
+            action = schema.actions.get(name)
+            own, spoilt = (_without_nan(columns[name]), []) if action is None else action.apply(columns)
+            published.append(own)
+            for i, reason in spoilt:
+                refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject(reason.value), name))
         values = np.empty((n, len(published)), dtype=object)
         for p, (name, own) in enumerate(zip(schema.published, published, strict=True)):
             values[:, p] = np.fromiter(own, object, n)

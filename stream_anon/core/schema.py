@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from stream_anon.core.fields import Action, ChangeSettings, Materials
 from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble
 from stream_anon.core.hierarchy.tree import text_of
 from stream_anon.core.kernels import Prices, pack
@@ -132,9 +133,10 @@ class Labels(dict[Any, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What the core knows of a policy. `published` are the columns whose values are published as they came.
+    """What the core knows of a policy. `published` are the columns of which each record has a value of its own.
 
-    `lists` are those of them that may hold a list of scalars; all others hold scalars.
+    They are published as they came, but for those that have an action. `lists` are those of them that may hold a list
+    of scalars; all others hold scalars.
     """
 
     policy: Policy
@@ -142,6 +144,7 @@ class Schema:
     sensitive: tuple[SensitiveColumn, ...]
     published: tuple[str, ...]
     lists: frozenset[str]
+    actions: Mapping[str, Action]
     subject: str | None
     naming: Spelling
     requirements: Requirements
@@ -209,14 +212,15 @@ class Schema:
             policy=policy,
             quasi=quasi,
             sensitive=sensitive,
-            published=policy.published_as_is,
+            published=policy.published,
             lists=frozenset(name for name, a in policy.attributes.items() if isinstance(a, Insensitive) and a.list),
+            actions=_actions(policy, keys),
             subject=policy.subject,
             naming=_naming(policy),
             requirements=requirements,
             keys=keys,
             prices=pack([column.hierarchy for column in quasi], _shares([column.weight for column in quasi])),
-            template=RecordTemplate(named, policy.published_as_is, f"{policy.name}@{fingerprint[:6]}"),
+            template=RecordTemplate(named, policy.published, f"{policy.name}@{fingerprint[:6]}"),
             fingerprint=fingerprint,
         )
 
@@ -225,6 +229,20 @@ def _naming(policy: Policy) -> Spelling:
     """Return how the texts that name people are compared."""
     named = policy.attributes.get(policy.subject or "")
     return Spelling(named.normalize if isinstance(named, Identifier) else EVERY_RULE, policy.missing_values)
+
+
+def _actions(policy: Policy, keys: Keys) -> dict[str, Action]:
+    """Return what is done to columns before they are published, by their names."""
+    identifiers = tuple(name for name, a in policy.attributes.items() if isinstance(a, Identifier))
+    found: dict[str, Action] = {}
+    for name in policy.published:
+        attribute, settings = policy.attributes[name], policy.publish(name)
+        if isinstance(settings, ChangeSettings):
+            rules = EVERY_RULE if isinstance(attribute, Insensitive | QuasiIdentifier) else attribute.normalize
+            spelling = Spelling(rules, policy.missing_values)
+            materials = Materials(policy.name, name, keys, spelling, _naming(policy), policy.subject, identifiers)
+            found[name] = Action.of(settings, materials, null=isinstance(attribute, Sensitive))
+    return found
 
 
 def _sensitive(

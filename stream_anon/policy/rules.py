@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stream_anon.core.fields import FieldUse, PublishSettings, publish_problems
 from stream_anon.core.hierarchy.settings import at, hierarchy_problems
 from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.errors import Problem, nearest
@@ -34,6 +35,7 @@ def problems(policy: Policy) -> list[Problem]:
         *_secret(policy),
         *_attributes(policy),
         *_read_fields(policy),
+        *_published(policy),
         *_privacy(policy),
         *_stream(policy),
         *_algorithm(policy),
@@ -126,6 +128,24 @@ def _read_fields(policy: Policy) -> Iterator[Problem]:
                 message = "this field is, or lies inside, that of another request"
                 yield Problem(("attributes", name, key), "overlapping-names", message, hint)
             seen.append((field, key))
+
+
+def field_uses(policy: Policy) -> Iterator[tuple[FieldUse, PublishSettings]]:
+    """Yield every attribute of which something is said or usual besides generalizing, and what that is."""
+    roles: dict[str, str] = {name: attribute.role for name, attribute in policy.attributes.items()}
+    for sensitive in policy.sensitive.values():
+        roles |= {field: "request" for field in (sensitive.guarding_node, sensitive.psf) if field}
+    for name, attribute in policy.attributes.items():
+        if not isinstance(attribute, QuasiIdentifier):
+            type_ = attribute.type if isinstance(attribute, Sensitive) else None
+            secret = policy.secret is not None
+            use = FieldUse(name, attribute.role, type_, policy.subject, secret, people(policy), roles)
+            yield use, attribute.publish
+
+
+def _published(policy: Policy) -> Iterator[Problem]:
+    for use, publish in field_uses(policy):
+        yield from publish_problems(use, publish, bool(getattr(policy.attributes[use.name], "list", False)))
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from stream_anon.core.fields import ChangeSettings
 from stream_anon.core.hierarchy import Interval, ValueSet
 from stream_anon.core.record_template import ENVELOPE
 from stream_anon.core.schema import Schema
@@ -64,6 +65,9 @@ def shape_of(schema: Schema) -> Branch:
     types |= {column.name: "category" for column in schema.sensitive if column.hierarchy}  # raised values are labels
     for name in schema.published:
         loose: Holds = "scalars" if name in schema.lists else "scalar"
+        change = schema.policy.publish(name)
+        if name not in types and isinstance(change, ChangeSettings):
+            loose = change.holds
         places.append((name, _BY_TYPE.get(types[name], "text") if name in types else loose))
     for source, (name, holds) in enumerate(places):
         *parents, last = name.split(".")
