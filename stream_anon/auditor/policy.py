@@ -33,6 +33,7 @@ class Kafka:
     input: str
     output: str
     options: dict[str, Any] = field(default_factory=dict, repr=False)
+    registry: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,13 @@ def _rules(data: dict[str, Any], folder: Path) -> Rules:
         unjudged=tuple(unjudged),
         growing=bool((data.get("algorithm") or {}).get("reuse", False)),
         max_delay=_delay(data),
-        kafka=Kafka(kafka["bootstrap"], kafka["input"], kafka["output"], dict(kafka.get("options") or {}))
+        kafka=Kafka(
+            kafka["bootstrap"],
+            kafka["input"],
+            kafka["output"],
+            dict(kafka.get("options") or {}),
+            dict(kafka.get("registry") or {}),
+        )
         if kafka
         else None,
     )

@@ -165,11 +165,11 @@ def _stream(policy: Policy) -> Iterator[Problem]:
 def _algorithm(policy: Policy) -> Iterator[Problem]:
     settings = policy.algorithm
     yield from at(("algorithm",), settings.rules())
-    if isinstance(settings, CailSettings) and settings.clusters != "standing":
+    if isinstance(settings, CailSettings) and settings.clusters == "transient":
         for key, only in (("completion", "merge"), ("loss", "descendants"), ("loss", "leaves"), ("loss", "subtree")):
             if getattr(settings, key) == only:
                 message = f'"{only}" is a way of standing clusters'
-                yield Problem(("algorithm", key), "needs-standing", message, "add clusters: standing")
+                yield Problem(("algorithm", key), "needs-standing", message, "say clusters: standing")
     if not isinstance(settings, CailSettings) or settings.loss == "ncp":
         return
     for name, attribute in policy.quasi_identifiers.items():

@@ -61,8 +61,8 @@ class CailSettings(StreamAlgorithmSettings):
     With `transient` clusters each newcomer opens one around itself, which leaves at once or dissolves; with `standing`
     ones rows stay in up to `max_clusters` clusters, as the source describes, and what is due is completed by its
     `nearest` rows or by merging clusters (`merge`). `auto` means clusters that stand, and merge, where fewer than 4 k
-    records arrive within the bound. A cluster forms within `threshold`, or if that is not given within `patience` times
-    the average loss of the last `memory` groups.
+    records arrive within the bound, or where the loss counts nodes, as the source's does. A cluster forms within
+    `threshold`, or if that is not given within `patience` times the average loss of the last `memory` groups.
     """
 
     name: Literal["cail"]

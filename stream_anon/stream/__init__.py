@@ -56,7 +56,9 @@ def _algorithm(schema: Schema, buffer: Buffer, reusable: ReusableGroups | None) 
 
 
 def _stands(settings: CailSettings, schema: Schema) -> bool:
-    """Tell whether clusters stand: if the policy says so, or leaves it open and hardly any rows arrive in time."""
+    """Tell whether clusters stand: if the policy says so or, where it leaves that open, asks for a way of such clusters
+    or for a bound in which hardly any rows arrive."""
     records = schema.policy.stream.max_delay.records
     small = records is not None and records < SMALL * schema.requirements.k
-    return settings.clusters == "standing" or (settings.clusters == "auto" and small)
+    theirs = settings.loss != "ncp" or settings.completion == "merge"
+    return settings.clusters == "standing" or (settings.clusters == "auto" and (small or theirs))

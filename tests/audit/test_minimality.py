@@ -71,14 +71,14 @@ def attacked(rare: float, values: int, rows: int, model: str, algorithm: str) ->
 
 
 def test_who_chooses_by_value_is_found_out() -> None:
-    share = BENCH.shares(0.05, 2)
-    rows = BENCH.made_up(share, 400)
+    share = BENCH.shares(0.1, 2)
+    rows = BENCH.made_up(share, 600)
     of = BENCH.schema(
         [{"model": "k_anonymity", "k": K}, {"attribute": "ill", "model": "l_diversity", "l": 2}],
         BENCH.STREAM["cail"],
         share,
     )
-    found = {each.attacker: each for each in minimality(of, rows, ByValue(rows, False), ByValue(rows, True), 40)}
+    found = {each.attacker: each for each in minimality(of, rows, ByValue(rows, False), ByValue(rows, True), 60)}
     assert found["everybody"].posterior > 0.9
     assert found["everybody"].posterior > 1.2 * found["everybody"].allowed
     assert found["members"].posterior > 1.2 * found["members"].allowed

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,48 +79,46 @@ JSON = {
 K = 5
 
 
-def policy(bootstrap: str, registry: str, name: str, format_: str) -> stream_anon.Policy:
-    return stream_anon.Policy.model_validate(
-        {
-            "version": 1,
-            "name": "visits",
-            "subject": "patient",
-            "secret": "a secret only for the tests, of no value",
-            "attributes": {
-                "patient": {"role": "identifier"},
-                "born": {
-                    "role": "quasi_identifier",
-                    "type": "timestamp",
-                    "missing": "leaf",
-                    "hierarchy": {"kind": "calendar", "levels": ["month", "year"]},
-                },
-                "age": {
-                    "role": "quasi_identifier",
-                    "type": "integer",
-                    "hierarchy": {"kind": "interval", "range": [0, 120], "snap": [5, 10]},
-                },
-                "home.zip": {
-                    "role": "quasi_identifier",
-                    "type": "category",
-                    "missing": "leaf",
-                    "hierarchy": {"kind": "prefix", "length": 3},
-                },
-                "diagnosis": {"role": "sensitive"},
-                "ward": {"role": "insensitive"},
+def policy(bootstrap: str, registry: str, name: str, format_: str) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "name": "visits",
+        "subject": "patient",
+        "secret": "a secret only for the tests, of no value",
+        "attributes": {
+            "patient": {"role": "identifier"},
+            "born": {
+                "role": "quasi_identifier",
+                "type": "timestamp",
+                "missing": "leaf",
+                "hierarchy": {"kind": "calendar", "levels": ["month", "year"]},
             },
-            "privacy": [{"model": "k_anonymity", "k": K}],
-            "stream": {"max_delay": {"time": 2.0}},
-            "kafka": {
-                "bootstrap": bootstrap,
-                "group": f"{name}-group",
-                "input": f"{name}-in",
-                "output": f"{name}-out",
-                "dead_letter": f"{name}-dead",
-                "format": format_,
-                "registry": {"url": registry},
+            "age": {
+                "role": "quasi_identifier",
+                "type": "integer",
+                "hierarchy": {"kind": "interval", "range": [0, 120], "snap": [5, 10]},
             },
-        }
-    )
+            "home.zip": {
+                "role": "quasi_identifier",
+                "type": "category",
+                "missing": "leaf",
+                "hierarchy": {"kind": "prefix", "length": 3},
+            },
+            "diagnosis": {"role": "sensitive"},
+            "ward": {"role": "insensitive"},
+        },
+        "privacy": [{"model": "k_anonymity", "k": K}],
+        "stream": {"max_delay": {"time": 2.0}},
+        "kafka": {
+            "bootstrap": bootstrap,
+            "group": f"{name}-group",
+            "input": f"{name}-in",
+            "output": f"{name}-out",
+            "dead_letter": f"{name}-dead",
+            "format": format_,
+            "registry": {"url": registry},
+        },
+    }
 
 
 def visits(count: int, first: int = 0) -> list[dict[str, Any]]:
@@ -147,7 +148,8 @@ class Scene:
     """One policy, its topics, and the clients of others around a worker of ours."""
 
     def __init__(self, broker: LocalBroker, registry: LocalRegistry, name: str, format_: str) -> None:
-        self.policy = policy(broker.bootstrap, registry.url, name, format_)
+        self.words = policy(broker.bootstrap, registry.url, name, format_)
+        self.policy = stream_anon.Policy.model_validate(self.words)
         self.format, self.name, self.bootstrap = format_, name, broker.bootstrap
         self.client = SchemaRegistryClient({"url": registry.url})
         kafka = self.policy.kafka
@@ -256,7 +258,7 @@ def group_sizes(records: list[dict[str, Any]]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("format_", ["avro", "protobuf", "json_schema"])
-def test_others_produce_and_others_consume(scenes: Callable[[str], Scene], format_: str) -> None:
+def test_others_produce_and_others_consume(scenes: Callable[[str], Scene], format_: str, tmp_path: Path) -> None:
     scene = scenes(format_)
     scene.send(visits(300))
     scene.send_raw(b"\x00\x00\x01\x02\x03 no such schema")
@@ -278,6 +280,14 @@ def test_others_produce_and_others_consume(scenes: Callable[[str], Scene], forma
         ends = [record["age"] for record in published]
         assert all(int(each["low"]) <= int(each["high"]) for each in ends)
     assert scene.letters() == {"unknown_schema": 1, "not_framed": 1}
+    file = tmp_path / "policy.yaml"
+    file.write_text(json.dumps(scene.words))
+    command = [sys.executable, "-m", "stream_anon", "audit", "kafka:", "-p", str(file), "--raw", "kafka:", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert (found["records"], found["groups"]) == (300, len(sizes))
+    assert found["raw"]["matched"] == 300
 
 
 def test_schemas_change_in_the_middle_and_the_registry_goes_away(
@@ -351,3 +361,26 @@ def test_an_output_that_would_break_its_subject_is_refused(scenes: Callable[[str
     [finding] = schema_findings(scene.kafka, Schema.of(scene.policy))
     assert not finding.good
     assert "another output" in finding.remedy
+
+
+def test_the_past_of_a_topic_is_replayed_by_its_schemas(scenes: Callable[[str], Scene], tmp_path: Path) -> None:
+    scene = scenes("avro")
+    scene.send(visits(120))
+    file, out = tmp_path / "policy.yaml", tmp_path / "out.jsonl"
+    file.write_text(json.dumps(scene.words))
+    command = [
+        sys.executable,
+        "-m",
+        "stream_anon",
+        "replay",
+        f"kafka:{scene.kafka.input}",
+        "-p",
+        str(file),
+        "-o",
+        str(out),
+    ]
+    done = subprocess.run([*command, "--algorithm", "mondrian"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    published = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(published) == 120
+    assert min(group_sizes(published).values()) >= K

@@ -128,7 +128,7 @@ CASES: list[tuple[str, str, Any, str, str]] = [
     (
         "merging without clusters to merge",
         "algorithm",
-        {"name": "cail", "completion": "merge"},
+        {"name": "cail", "clusters": "transient", "completion": "merge"},
         "needs-standing",
         "/completion",
     ),

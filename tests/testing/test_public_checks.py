@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from stream_anon.core.hierarchy import HIERARCHIES
 from stream_anon.core.privacy import MODELS
+from stream_anon.formats.avro_file import AvroFile
 from stream_anon.formats.csv_table import CsvTable, TsvTable
 from stream_anon.formats.format import Format
 from stream_anon.formats.json_lines import JsonLines
@@ -108,11 +110,19 @@ def as_parquet(path: Path, records: Records) -> None:
     pq.write_table(pa.Table.from_pylist([dict(record) for record in records]), path)
 
 
+def as_avro(path: Path, records: Records) -> None:
+    kinds = {str: "string", int: "long"}
+    fields = [{"name": name, "type": kinds[type(value)]} for name, value in records[0].items()]
+    with path.open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "Row", "fields": fields}, records)
+
+
 FORMATS: dict[type[Format], Callable[[Path, Records], None]] = {
     JsonLines: as_lines,
     CsvTable: as_csv,
     TsvTable: partial(as_csv, delimiter="\t"),
     Parquet: as_parquet,
+    AvroFile: as_avro,
 }
 
 

@@ -20,7 +20,10 @@ GROUPS = {"J": {2, 3, 7}, "M": {4, 5, 8}}
 PROGRAM = [sys.executable, "-m", "stream_anon"]
 
 
-def policy(folder: Path, loss: str = "descendants", **kafka: Any) -> Path:
+SETTINGS = {"clusters": "standing", "threshold": 4, "completion": "merge"}
+
+
+def policy(folder: Path, loss: str = "descendants", settings: dict[str, Any] = SETTINGS, **kafka: Any) -> Path:
     text: dict[str, Any] = {
         "version": 1,
         "name": "figure",
@@ -32,8 +35,8 @@ def policy(folder: Path, loss: str = "descendants", **kafka: Any) -> Path:
             "note": {"role": "insensitive"},
         },
         "privacy": [{"model": "k_anonymity", "k": 3}],
-        "stream": {"max_delay": {"records": 7}, "on_deadline": "hold"},
-        "algorithm": {"name": "cail", "clusters": "standing", "threshold": 4, "completion": "merge", "loss": loss},
+        "stream": {"max_delay": {"records": 7}} | ({"on_deadline": "hold"} if settings else {}),
+        "algorithm": {"name": "cail", "loss": loss} | settings,
     }
     file = folder / "policy.yaml"
     file.write_text(json.dumps(text | ({"kafka": kafka} if kafka else {})))
@@ -61,6 +64,14 @@ def test_by_pipe(tmp_path: Path, loss: str) -> None:
     if loss == "descendants":  # the source's own counting
         assert found == GROUPS
     assert all(len(members) >= 3 for members in found.values())
+
+
+def test_by_pipe_with_default_settings(tmp_path: Path) -> None:
+    """Nothing is said but k, the bound and the source's counting; what is in no group of the source is suppressed."""
+    command = [*PROGRAM, "pipe", "-p", str(policy(tmp_path, settings={}))]
+    done = subprocess.run(command, input=b"\n".join(lines()) + b"\n", capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert groups([json.loads(line) for line in done.stdout.splitlines()]) == GROUPS
 
 
 def test_by_replay(tmp_path: Path) -> None:

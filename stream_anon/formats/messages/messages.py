@@ -19,7 +19,7 @@ from stream_anon.formats.messages.avro_writing import AvroWriter
 from stream_anon.formats.messages.json_schema import JsonSchemaWriter
 from stream_anon.formats.messages.proto_reading import ProtoMessages
 from stream_anon.formats.messages.proto_writing import ProtoWriter
-from stream_anon.formats.messages.reader import Compile, JsonMessages, MessageReader
+from stream_anon.formats.messages.reader import WAIT, Compile, JsonMessages, MessageReader
 from stream_anon.formats.messages.registry import Access, Registry, Schema, basic
 from stream_anon.policy.settings import KafkaSettings, RegistrySettings
 
@@ -66,13 +66,13 @@ class Output:
 
 
 class Messages:
-    """The messages of one policy."""
+    """The messages of one policy. `wait` is how long a call waits for schemas, None for as long as it takes."""
 
-    def __init__(self, schema: PolicySchema, registry: Registry | None = None) -> None:
+    def __init__(self, schema: PolicySchema, wait: float | None = WAIT) -> None:
         kafka = schema.policy.kafka
-        self._schema, self._kafka = schema, kafka
-        self.registry = registry
-        if registry is None and kafka is not None and kafka.registry is not None:
+        self._schema, self._kafka, self._wait = schema, kafka, wait
+        self.registry: Registry | None = None
+        if kafka is not None and kafka.registry is not None:
             self.registry = Registry(access_of(kafka.registry))
         self._reader: MessageReader | None = None
 
@@ -82,7 +82,7 @@ class Messages:
             return Decoder(types)
         wanted = self._kafka.format
         compilers = _COMPILERS if wanted == "auto" else {KINDS[wanted]: _COMPILERS[KINDS[wanted]]}
-        self._reader = MessageReader(types, self.registry, compilers, plain=wanted == "auto")
+        self._reader = MessageReader(types, self.registry, compilers, wanted == "auto", self._wait)
         return self._reader
 
     def learn(self, payloads: Sequence[Payload]) -> None:

@@ -20,7 +20,9 @@ from stream_anon.formats.messages.framing import HEAD, MAGIC, schema_id_of
 from stream_anon.formats.messages.registry import Registry, RegistryAwayError, RegistryError, Schema
 from stream_anon.formats.messages.values import checked
 
-_WAIT = 0.25  # seconds to wait for schemas before the caller goes on and asks again
+WAIT = 0.25
+"""Seconds to wait for schemas before a caller with other duties goes on and asks again; None for one without."""
+
 _AT_ONCE = 20  # unknown schemas fetched in one call
 _MISSED_FOR, _MOST_MISSED = 60.0, 100_000  # seconds for which a missing schema is taken for missing, and how many are
 
@@ -43,7 +45,8 @@ Compile = Callable[[Schema, Mapping[str, str]], Compiled]
 class MessageReader:
     """A reader of the declared fields of messages, of any schemas that the registry has.
 
-    `compilers` say by kind of schema how one is made ready. `plain`: messages without framing are read as JSON.
+    `compilers` say by kind of schema how one is made ready. `plain`: messages without framing are read as JSON. `wait`
+    is how long a call waits for schemas, None for as long as it takes.
     """
 
     def __init__(
@@ -52,11 +55,12 @@ class MessageReader:
         registry: Registry,
         compilers: Mapping[str, Compile],
         plain: bool,
+        wait: float | None = WAIT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._types, self._registry, self._compilers = types, registry, compilers
         self._json = JsonMessages(types)
-        self._plain, self._clock = plain, clock
+        self._plain, self._wait, self._clock = plain, wait, clock
         self._schemas: dict[bytes, Compiled | Reject] = {}
         self._missed: dict[bytes, float] = {}  # when the registry had none of that number
         self._background = ThreadPoolExecutor(1, thread_name_prefix="schemas")
@@ -78,7 +82,7 @@ class MessageReader:
         if self._fetching is None:
             self._fetching = self._background.submit(self._fetch_all, sorted(unknown)[:_AT_ONCE])
         try:
-            found = self._fetching.result(_WAIT)
+            found = self._fetching.result(self._wait)
         except TimeoutError:
             raise RegistryAwayError("schemas are being fetched") from None
         except BaseException:

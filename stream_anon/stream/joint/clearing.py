@@ -9,14 +9,14 @@ import numpy as np
 from stream_anon.core.hierarchy import Hierarchy, Ints
 from stream_anon.core.hierarchy.tree import peaks_of
 from stream_anon.core.kernels import KIND, PEAKS, SIZE, START, TABLE, Prices, neighbour_prices, nests, range_prices
-from stream_anon.stream.joint.lattice import Lattice
+from stream_anon.stream.joint.lattice import Coded, Lattice
 from stream_anon.stream.kernels.exchange import improve
 from stream_anon.stream.kernels.walk import walk
 
 AGAIN = 64
 """Clearings after which the vectors of the lattice are ordered anew, by the rows of the next one."""
 
-PASSES = 3
+PASSES = 2
 """Rounds of exchange between the blocks: the first brings two thirds of what many bring, later ones look only at what
 has changed."""
 
@@ -59,23 +59,23 @@ class Clearing:
         self._count += 1
         who = _NOBODY if len(found) == len(rows) else person.astype(np.int64)
         block, lattice = np.full(len(rows), -1, dtype=np.int64), self._lattice
-        keys = lattice.lay_out(points)
-        prices, codes = _looked_up(self._prices, points)
-        blocks = walk(prices, codes, keys, lattice.vectors, lattice.costs, people, who, block)
+        columns = [Coded(*np.unique(column, return_inverse=True)) for column in points.T]
+        keys, vectors, costs = lattice.lay_out(columns)
+        prices, codes = _looked_up(self._prices, points, columns)
+        blocks = walk(prices, codes, keys, vectors, costs, people, who, block)
         improve(prices, codes, block, blocks, people, who, PASSES)
         order = np.argsort(block, kind="stable")
         return np.split(rows[order], np.flatnonzero(np.diff(block[order])) + 1)
 
 
-def _looked_up(prices: Prices, points: Ints) -> tuple[Prices, Ints]:
+def _looked_up(prices: Prices, points: Ints, columns: list[Coded]) -> tuple[Prices, Ints]:
     """Return the rows with small codes in place of positions, and the prices of these codes.
 
     A column of few values gets a table of all ranges; one of units that nest, the peaks between neighbours.
     """
     facts, codes = prices.facts.copy(), points.copy()
     values, used = [prices.values], len(prices.values)
-    for q in range(points.shape[1]):
-        found, code = np.unique(points[:, q], return_inverse=True)
+    for q, (found, code) in enumerate(columns):
         kind, size, table = TABLE, len(found), np.empty(0)
         if len(found) <= FEW_VALUES:
             table = range_prices(prices.facts, prices.values, q, found).ravel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,13 @@ MOST = 5_000
 
 GENTLE = 0.6
 """A number counts so much of its nominal width, for the box of the rows found is narrower than their cell."""
+
+
+class Coded(NamedTuple):
+    """A column of rows: its different positions in order, and for each row the number of its own."""
+
+    points: Ints
+    code: Ints
 
 
 class Level:
@@ -52,20 +60,32 @@ class Lattice:
         self.first = np.concatenate([[0], np.cumsum(depths)]).astype(np.int64)
         self.vectors: Ints = np.empty((0, len(depths)), dtype=np.int64)
         self._rng = rng
+        self._names = rng.integers(0, 1 << 63, int(self.first[-1]), dtype=np.uint64)
         self.costs: Floats = np.zeros(0)
 
-    def lay_out(self, qi: Ints) -> Keys:
-        """Return the key of every row at every level, as (levels, rows).
+    def lay_out(self, columns: Sequence[Coded]) -> tuple[Keys, Ints, Floats]:
+        """Return the key of every row at every level, as (levels, rows), and the vectors worth walking, with costs.
 
         Keys have 32 bits, for the walk's speed. Classes that share one by chance are taken for one class: it costs some
-        loss, once in thousands of vectors, and nothing else.
+        loss, once in thousands of vectors, and nothing else. Of vectors that part these rows alike only the cheapest is
+        walked: where all have one job, say, its levels make no difference.
         """
-        keys = np.zeros((int(self.first[-1]), len(qi)), dtype=np.uint32)
-        for q, levels in enumerate(self._levels):
-            at = qi[:, q]
+        keys = np.zeros((int(self.first[-1]), len(columns[0].code)), dtype=np.uint32)
+        alike = np.arange(int(self.first[-1]))
+        for q, (levels, (points, code)) in enumerate(zip(self._levels, columns, strict=True)):
+            first = int(self.first[q])
+            borders: dict[bytes, int] = {}
             for place, level in enumerate(levels):
-                keys[self.first[q] + place] = level.keys(at)
-        return keys
+                cells = level.keys(points)
+                keys[first + place] = cells[code]
+                alike[first + place] = borders.setdefault((cells[1:] != cells[:-1]).tobytes(), first + place)
+            nothing = bytes(max(len(points) - 1, 0))
+            alike[first + len(levels)] = borders.setdefault(nothing, first + len(levels))
+        if (alike == np.arange(len(alike))).all():
+            return keys, self.vectors, self.costs
+        names = self._names[alike][self.vectors].sum(axis=1, dtype=np.uint64)
+        kept = np.sort(np.unique(names, return_index=True)[1])
+        return keys, np.ascontiguousarray(self.vectors[kept]), self.costs[kept]
 
     def order(self, qi: Ints) -> None:
         """Order the vectors by what they cost on these rows; build them the first time."""

@@ -135,4 +135,5 @@ def writes(made: Format, path: Path) -> None:
     rule("writes-what-can-be-read", len(rows) == len(wanted), "as many records are not read as were written")
     for row, record in zip(rows, wanted, strict=True):
         rule("writes-what-can-be-read", row.get("ill") == record["ill"], "a sensitive value is not in its record")
-        rule("writes-what-can-be-read", {"age", "ward"} <= set(row), "a field that was published is not in the file")
+        there = {name.partition(".")[0] for name in row}  # a format may hold an interval as an object of two ends
+        rule("writes-what-can-be-read", {"age", "ward"} <= there, "a field that was published is not in the file")
