@@ -39,13 +39,14 @@ soak: $(VENV)/.test
 	$(BIN)/python benchmarks/soak.py --json
 
 # A real broker, WORKERS workers, KILLS failures of all kinds; one JSON line in which lost, doubled and the like are 0.
-# LEDGER=1 keeps ledgers in a topic of their own.
+# LEDGER=1 keeps ledgers in a topic of their own, LINE=1 spoils the line between workers and broker, too.
 KILLS ?= 60
 WORKERS ?= 2
 CLIENT ?= kafka-python
 LEDGER ?=
+LINE ?=
 chaos: $(VENV)/.test
-	$(BIN)/python tests/chaos/chaos.py --kills $(KILLS) --workers $(WORKERS) --client $(CLIENT) $(if $(LEDGER),--ledger)
+	$(BIN)/python tests/chaos/chaos.py --kills $(KILLS) --workers $(WORKERS) --client $(CLIENT) $(if $(LEDGER),--ledger) $(if $(LINE),--line)
 
 # The same at length, with both clients and both together in turns, in pieces of PIECE failures that FILE keeps: called
 # again it does what is missing of KILLS, and prints the sum.

@@ -19,6 +19,7 @@ from uuid import uuid4
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import CoordinatorNotAvailableError, KafkaError
+from line import KINDS, Line
 from producer import MARK, PARTITIONS, Producer
 
 from stream_anon.cli.prepare import prepare
@@ -42,13 +43,16 @@ PATIENCE = 40.0  # seconds for a worker to end: it needs less than 10, unless it
 class Chaos:
     """Topics, processes, and what is done to them."""
 
-    def __init__(self, broker: LocalBroker | None, bootstrap: str, options: argparse.Namespace) -> None:
-        self.broker, self.bootstrap, self.options = broker, bootstrap, options
+    def __init__(
+        self, broker: LocalBroker | None, bootstrap: str, options: argparse.Namespace, line: Line | None = None
+    ) -> None:
+        self.broker, self.bootstrap, self.options, self.line = broker, bootstrap, options, line
         name = f"chaos-{uuid4().hex[:8]}"
         self.topics = {role: f"{name}-{role}" for role in ("in", "out", "dead")}
         self.group = name
         self.folder = Path(tempfile.mkdtemp(prefix="chaos-"))
-        text = (HERE / "policy.yaml").read_text().replace("BOOTSTRAP", bootstrap).replace("GROUP", name)
+        text = (HERE / "policy.yaml").read_text().replace("GROUP", name)
+        text = text.replace("BOOTSTRAP", line.bootstrap if line else bootstrap)
         text = text.replace("CLIENT", "auto" if options.client == "mixed" else options.client)
         text = text.replace("LEDGER", f"ledger: {name}-ledger" if options.ledger else "")
         for word, role in (("INPUT", "in"), ("OUTPUT", "out"), ("DEAD", "dead")):
@@ -151,6 +155,8 @@ class Chaos:
         kinds = ["kill"] * 5 + ["stop"] * 2 + ["rebalance"] * 2
         if self.broker is not None and self.options.broker_restarts:
             kinds += ["broker"]
+        if self.line is not None:
+            kinds += KINDS * 3
         kind = self.options.only or self.random.choice(kinds)
         self.events[kind] += 1
         victim = self.random.choice(self.workers)
@@ -174,6 +180,12 @@ class Chaos:
                     self.events["slow_stop"] += 1
                     extra.kill()
                     extra.wait()
+            self.supervise(1.0)
+        elif kind in KINDS:
+            assert self.line is not None
+            self.line.spoil(kind)
+            self.supervise(self.random.uniform(1.0, 15.0))
+            self.line.mend()
             self.supervise(1.0)
         else:
             assert self.broker is not None
@@ -308,11 +320,13 @@ def stretches(places: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    own = None
+    own, line = None, None
     if not os.environ.get("KAFKA_BOOTSTRAP") and not options.bootstrap:
-        own = LocalBroker().start()
+        own = LocalBroker()
+        line = Line(own) if options.line else None
+        own.start()
     bootstrap = options.bootstrap or os.environ.get("KAFKA_BOOTSTRAP") or own.bootstrap  # type: ignore[union-attr]
-    chaos = Chaos(own, bootstrap, options)
+    chaos = Chaos(own, bootstrap, options, line)
     try:
         producer = Producer(bootstrap, chaos.topics["in"], options.rate)
         for _ in range(options.workers):
@@ -363,7 +377,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bootstrap", default="")
     parser.add_argument("--broker-restarts", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--only", choices=["kill", "stop", "rebalance", "broker"], help="one kind of failure alone")
+    parser.add_argument("--line", action="store_true", help="faults of the line between workers and broker, too")
+    parser.add_argument(
+        "--only", choices=["kill", "stop", "rebalance", "broker", *KINDS], help="one kind of failure alone"
+    )
     parser.add_argument("--ledger", action="store_true", help="keep ledgers in a topic of their own, compacted often")
     parser.add_argument("--no-announce", action="store_true", help="the check must then fail")
     return parser.parse_args(arguments)

@@ -16,7 +16,8 @@ from kafka.admin import ConfigResource, NewPartitions
 from kafka.errors import PolicyViolationError
 
 from stream_anon.cli import run
-from stream_anon.kafka.transport import Placed
+from stream_anon.kafka.transport import GroupInUseError, Placed
+from stream_anon.worker.handover import hand_over
 from stream_anon.worker.loop import Worker
 
 QUICK = {"segment.ms": "100", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "100"}
@@ -203,6 +204,31 @@ def test_a_partition_more_needs_a_partition_more(world: World) -> None:
     assert quarantine(world, worker) == {1: "uncovered"}
     world.produce(*rows(3, 200))
     world.published(6, worker)
+
+
+@each_client
+def test_a_group_with_a_ledger_topic_is_handed_over(world: World) -> None:
+    """One that found members still in the group has written its records, and changed nothing."""
+    world.create(2).keep_ledgers(2)
+    one, two = fifo_core(), fifo_core(salt=b"policy two")
+    world.produce(*rows(4))
+    old = world.worker(one)
+    world.published(3, old)
+    tool = world.worker(two)._transport
+    arguments = (tool, world.input, two, one.fingerprint.hex())
+    with pytest.raises(GroupInUseError):
+        hand_over(*arguments, ledger_topic=world.ledger)
+    world.produce(*rows(2, 100))
+    world.published(6, old)
+    old.drain()
+    old._transport.close()
+    world.deserted()
+    assert hand_over(*arguments, ledger_topic=world.ledger) == 2
+    world.produce(*rows(3, 200))
+    new = world.worker(two)
+    world.published(9, new)
+    assert notes(new).quarantined == {}
+    assert in_two_groups(world) == 0
 
 
 def finding(findings: list[dict[str, Any]], question: str) -> dict[str, Any]:
