@@ -54,8 +54,9 @@ class ByValue:
     def replays(self, chosen: Sequence[int]) -> Iterator[tuple[int, Replay]]:
         for number in chosen:
             wanted = self.groups[number].members
-            yield number, lambda rows, wanted=wanted: any(
-                np.array_equal(group.members, wanted) for group in self._divide(rows)
+            yield (
+                number,
+                lambda rows, wanted=wanted: any(np.array_equal(group.members, wanted) for group in self._divide(rows)),
             )
 
 
