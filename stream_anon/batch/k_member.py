@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from stream_anon.batch.partitioner import Support, Watch, unwatched
-from stream_anon.batch.shared.classes import widen
+from stream_anon.batch.shared.blocks import settled
 from stream_anon.batch.shared.dense import Dense, densify
-from stream_anon.batch.shared.growth import farthest, grow, pick
+from stream_anon.batch.shared.growth import farthest, grow
 from stream_anon.batch.shared.leftovers import with_leftovers
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
@@ -27,9 +27,9 @@ class KMemberSettings(Settings):
 class KMember:
     """Clusters of nearest rows (Byun, Kamra, Bertino and Li, 2007); the work grows with the square of the rows.
 
-    Start with the row farthest from the last one; add the row that costs the cluster least until it has k people; where
-    the policy asks for more than people, go on with the cheapest row that brings the cluster nearer to it. Rows left
-    when no further cluster can be made join the cluster they cost least.
+    Start with the row farthest from the last one; add the row that costs the cluster least until it has k people. Rows
+    left when no further cluster can be made join the cluster they cost least. Other models judge finished clusters and
+    can only refuse: a refused one is merged, whole, with another.
 
     >>> from stream_anon.testing.example import ages
     >>> rows, schema = ages([20, 70, 21, 71, 22, 99], k=3)
@@ -38,7 +38,7 @@ class KMember:
     """
 
     settings: ClassVar[type[Settings]] = KMemberSettings
-    support: ClassVar[Support] = Support(repairs=False)  # nothing is repaired as a class grows
+    support: ClassVar[Support] = Support()
     nanoseconds: ClassVar[float] = 6.0
 
     def __init__(self, settings: KMemberSettings, seed: int = 0) -> None:
@@ -46,12 +46,15 @@ class KMember:
 
     def __call__(self, rows: Batch, schema: Schema, watch: Watch = unwatched) -> list[Ints]:
         """Return the groups; rows that fit nowhere are in none."""
-        judge = Judge(rows, schema)
         dense, _ = densify(rows, schema)
-        n, k = len(rows), judge.need.k
         people, person = np.unique(rows.subject, return_inverse=True)
-        person = np.empty(0, dtype=np.int64) if len(people) == n else person.astype(np.int64)
-        inside = np.zeros(len(people), dtype=np.int64)
+        whose = np.empty(0, dtype=np.int64) if len(people) == len(rows) else person.astype(np.int64)
+        return settled(rows, schema, lambda judge: self._clusters(dense, judge, whose, watch), partly=True)
+
+    def _clusters(self, dense: Dense, judge: Judge, person: Ints, watch: Watch) -> list[Ints]:
+        """Divide the rows by quasi-identifiers and people alone."""
+        n, k = len(dense.code), judge.need.k
+        inside = np.zeros(int(person.max()) + 1 if len(person) else 0, dtype=np.int64)
         left, count = np.arange(n, dtype=np.int64), n
         last = int(np.random.default_rng(self._seed).integers(n))
         found: list[Ints] = []
@@ -59,12 +62,11 @@ class KMember:
             place = farthest(dense, left, count, last)
             last, count = int(left[place]), count - 1
             left[place], left[count] = left[count], last
-            box = Box(dense.code[last].copy(), dense.code[last].copy())
+            low, high = dense.code[last].copy(), dense.code[last].copy()
             if len(person):
                 inside[person[last]] = 1
             end = count + 1
-            count = grow(dense, left, count, k - 1, *box, person, inside)
-            count = _satisfy(Cluster(rows, schema, judge, dense, left, person, inside), box, count, end)
+            count = grow(dense, left, count, k - 1, low, high, person, inside)
             members = left[count:end].copy()
             if len(person):
                 inside[person[members]] = 0
@@ -72,41 +74,3 @@ class KMember:
                 found.append(np.sort(members))
             watch(n - count)
         return with_leftovers(dense, judge, found)
-
-
-class Box(NamedTuple):
-    """The ends of a box, as codes."""
-
-    low: Ints
-    high: Ints
-
-
-class Cluster(NamedTuple):
-    """What a cluster grows from: `left[count:end]` are its rows, those before are free; `inside` marks its people."""
-
-    rows: Batch
-    schema: Schema
-    judge: Judge
-    dense: Dense
-    left: Ints
-    person: Ints
-    inside: Ints
-
-
-def _satisfy(cluster: Cluster, box: Box, count: int, end: int) -> int:
-    """Add the cheapest row that helps, until the policy holds or no row helps; return how many rows are still free."""
-    rows, left, person, inside = cluster.rows, cluster.left, cluster.person, cluster.inside
-    members = left[count:end]
-    while count and not cluster.judge.holds(members):
-        gains = cluster.schema.requirements.gains(rows.take(members), rows.take(left[:count]))
-        place = pick(cluster.dense, left, np.flatnonzero(gains > 0).astype(np.int64), *box, person, inside)
-        if place < 0:
-            break
-        row = int(left[place])
-        widen(cluster.dense, *box, row)
-        if len(person):
-            inside[person[row]] = 1
-        count -= 1
-        left[place], left[count] = left[count], row
-        members = left[count:end]
-    return count

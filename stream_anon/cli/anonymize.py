@@ -114,6 +114,10 @@ def anonymize(
         return
     for line in _lines(run.summary() | measured, data, out, loaded.source.file):
         output.say(line)
+    if ALGORITHMS[algorithm].support.by_value:
+        output.say(
+            f"{algorithm} chooses rows by their sensitive values, which can be read out of groups", style="yellow"
+        )
 
 
 def _page(run: Anonymization, data: Path, cpu_seconds: float) -> str:

@@ -16,7 +16,7 @@ from stream_anon.stream.joint.clearing import Clearing
 from stream_anon.stream.joint.early import EarlyClusters
 from stream_anon.stream.joint.pools import Pool, Pools
 
-FEW_POOLS, PACE, EVERY = 4, 2, 500
+FEW_POOLS, PACE, EVERY = 4, 8, 500
 """More pools than these few are not left to fall due together: no more than PACE times the average number of them is
 put off to any part of the bound. Asked for after so many arrivals."""
 

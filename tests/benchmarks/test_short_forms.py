@@ -18,6 +18,13 @@ SHORT = [
         ["--rows", "3000", "--k", "5", "--l", "1", "--delay", "300", "--algorithm", "cail", "--seconds", "0"],
         "rows_per_cpu_second",
     ),
+    ("stream.py", ["--skew", "--rows", "1500"], "published"),
+    ("windows.py", ["--rows", "4000", "--delay", "1000"], "kept_per_row"),
+    (
+        "minimality.py",
+        ["--algorithm", "mondrian", "--model", "distinct", "--rare", "0.2", "--rows", "500", "--replays", "0"],
+        "posterior",
+    ),
     ("soak.py", ["--rows", "40000"], "rows"),
     ("audit.py", ["--records", "20000"], "records_per_cpu_second"),
     ("batch.py", ["--rows", "2000", "--only", "mondrian"], "ncp"),

@@ -64,6 +64,8 @@ def test_anonymize(place: Path, data: str, name: str, capsys: pytest.CaptureFixt
     assert {"classes", "loss_per_attribute", "suppressed", "cpu_seconds", "peak_mb"} <= set(found)
     text = (place / "out.jsonl").read_text(encoding="utf-8")
     assert not any(word in text for word in ("Person", "patient_id", '"at"', "index"))
+    assert call(place, "anonymize", data, "again.jsonl", "--algorithm", name) == 0
+    assert ("chooses rows by their sensitive values" in capsys.readouterr().err) == (name == "l-clustering")
 
 
 def test_csv_and_json_say_the_same(place: Path) -> None:

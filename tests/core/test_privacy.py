@@ -57,7 +57,7 @@ def l_diverse(rows: Rows, l: int) -> bool:  # noqa: E741
     return len(holders(rows)) >= l
 
 
-def entropy_l_diverse(rows: Rows, l: int) -> bool:  # noqa: E741
+def entropy_l_diverse(rows: Rows, l: float) -> bool:  # noqa: E741
     counts = holders(rows)
     shares = [count / counts.total() for count in counts.values()]
     return -sum(share * math.log(share) for share in shares) >= math.log(l) - NEAR
@@ -103,6 +103,7 @@ MODELS: list[tuple[str, Callable[[int], PrivacyModel], Callable[[Rows], bool]]] 
     ("distinct l = 2", lambda s: DistinctL(s, 2), lambda rows: l_diverse(rows, 2)),
     ("distinct l = 4", lambda s: DistinctL(s, 4), lambda rows: l_diverse(rows, 4)),
     ("entropy l = 2", lambda s: EntropyL(s, 2), lambda rows: entropy_l_diverse(rows, 2)),
+    ("entropy l = 1.5", lambda s: EntropyL(s, 1.5), lambda rows: entropy_l_diverse(rows, 1.5)),
     ("entropy l = 3", lambda s: EntropyL(s, 3), lambda rows: entropy_l_diverse(rows, 3)),
     ("recursive c = 1, l = 2", lambda s: RecursiveL(s, 2, 1.0), lambda rows: recursive_l_diverse(rows, 2, 1.0)),
     ("recursive c = 3, l = 2", lambda s: RecursiveL(s, 2, 3.0), lambda rows: recursive_l_diverse(rows, 2, 3.0)),
