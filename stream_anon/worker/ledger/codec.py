@@ -94,7 +94,9 @@ def b85encode(data: bytes) -> str:
 def unsealed(seal: Seal, text: str) -> bytes:
     """Return the content of a text whose first character names its version, or raise `LedgerError`."""
     try:
-        plain = seal.open(b85decode(text[1:]), text[:1].encode())
+        sealed = b85decode(text[1:])
+        same = b85encode(sealed) == text[1:]  # the last character of a text has bits that nobody reads
+        plain = seal.open(sealed, text[:1].encode()) if same else None
     except ValueError:
         plain = None
     if plain is None:
