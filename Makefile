@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?=
 
-.PHONY: demo test lint lock bench soak chaos rolling clean
+.PHONY: demo test lint reference lock bench soak chaos chaos-pieces rolling clean
 
 demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
@@ -17,6 +17,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# docs/reference.md, from the code: commands, words of the policy, codes, metrics.
+reference: $(VENV)/.test
+	$(BIN)/python docs/make_reference.py > docs/reference.new && mv docs/reference.new docs/reference.md
 
 # The versions and hashes of what the image installs, for every Python and platform; with no address of a registry.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
@@ -35,11 +39,21 @@ soak: $(VENV)/.test
 	$(BIN)/python benchmarks/soak.py --json
 
 # A real broker, WORKERS workers, KILLS failures of all kinds; one JSON line in which lost, doubled and the like are 0.
+# LEDGER=1 keeps ledgers in a topic of their own, LINE=1 spoils the line between workers and broker, too.
 KILLS ?= 60
 WORKERS ?= 2
 CLIENT ?= kafka-python
+LEDGER ?=
+LINE ?=
 chaos: $(VENV)/.test
-	$(BIN)/python tests/chaos/chaos.py --kills $(KILLS) --workers $(WORKERS) --client $(CLIENT)
+	$(BIN)/python tests/chaos/chaos.py --kills $(KILLS) --workers $(WORKERS) --client $(CLIENT) $(if $(LEDGER),--ledger) $(if $(LINE),--line)
+
+# The same at length, with both clients and both together in turns, in pieces of PIECE failures that FILE keeps: called
+# again it does what is missing of KILLS, and prints the sum.
+PIECE ?= 20
+FILE ?= chaos.jsonl
+chaos-pieces: $(VENV)/.test
+	$(BIN)/python tests/chaos/pieces.py $(FILE) --kills $(KILLS) --piece $(PIECE) $(if $(LEDGER),--ledger)
 
 # Each of three workers is stopped and replaced in turn, under load; gaps and late rows tell what an upgrade costs.
 rolling: $(VENV)/.test

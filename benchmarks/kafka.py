@@ -43,7 +43,7 @@ privacy: [{model: k_anonymity, k: 10}]
 stream: {max_delay: {time: %(delay)s, records: %(records)s}, on_deadline: suppress}
 algorithm: {name: %(algorithm)s}
 kafka: {bootstrap: "%(bootstrap)s", group: "%(group)s", input: "%(input)s", output: "%(output)s",
-        client: %(client)s}
+        client: %(client)s%(more)s}
 """
 
 
@@ -221,7 +221,8 @@ def work(options: dict[str, Any], answers: Any) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "policy.yaml"
-        file.write_text(POLICY % options)
+        ledger = f"ledger: {options['group']}-ledger, " if options["ledger"] else ""
+        file.write_text((POLICY % options).replace("client:", f"{ledger}client:"))
         loaded, schema = prepare(file)
     kafka, settings = kafka_of(loaded.policy), settings_of(loaded.policy)
     watch = Watch("benchmark", schema.fingerprint, settings.delay, [c.name for c in schema.quasi])
@@ -232,7 +233,7 @@ def work(options: dict[str, Any], answers: Any) -> None:
         ("decode and group", worker.state, ["decode", "push", "tick"]),
         ("plan", worker._planner, ["plan"]),
         ("send", transport, ["send"]),
-        ("commit", transport, ["begin", "send_offsets", "commit"]),
+        ("commit", transport, ["begin", "write", "send_offsets", "commit"]),
         ("apply and report", worker, ["_commit"]),
     ):
         for method in methods:
@@ -259,11 +260,13 @@ def work(options: dict[str, Any], answers: Any) -> None:
 
 def _warmed(schema: Any, parts: Any) -> Any:
     """Compile kernels before the clock runs."""
+    from stream_anon.core.encode import Encoder
+
     rng = random.Random(2)
     values = [record(rng, i) for i in range(2_000)]
     ref = np.stack([np.zeros(len(values), np.int64), np.arange(len(values))], axis=1)
     engine = parts.engine()
-    engine.push(parts.encode(values, ref, np.zeros(len(values))).batch, 0.0)
+    engine.push(Encoder(schema).encode(values, ref, np.zeros(len(values))).batch, 0.0)
     engine.flush()
     return parts
 
@@ -310,6 +313,7 @@ def main() -> None:
     parser.add_argument("--algorithm", default="cail")
     parser.add_argument("--window", type=int, default=1_000, help="rows that wait: max_delay.records of the policy")
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent-kafka"])
+    parser.add_argument("--ledger", action="store_true", help="keep ledgers in a topic of their own")
     arguments = parser.parse_args()
 
     from stream_anon.kafka.clients.kafka_python.topics import create_topics
@@ -324,14 +328,17 @@ def main() -> None:
 
         def fresh(count: int, topic: str = source) -> dict[str, Any]:
             name = f"bench-{uuid4().hex[:8]}"
-            create_topics(bootstrap, {f"{name}-out": 1})
+            topics = {f"{name}-out": 1, **({f"{name}-ledger": arguments.partitions} if arguments.ledger else {})}
+            create_topics(bootstrap, topics, compacted=[f"{name}-ledger"])
             options = {
+                "ledger": arguments.ledger,
                 "bootstrap": bootstrap,
                 "client": arguments.client,
                 "group": name,
                 "input": topic,
                 "output": f"{name}-out",
                 "count": count,
+                "more": "",
             }
             return {**options, "delay": arguments.delay, "records": arguments.window, "algorithm": arguments.algorithm}
 
@@ -355,6 +362,8 @@ def main() -> None:
             broker.remove()
     result = {
         "client": arguments.client,
+        "partitions": arguments.partitions,
+        "ledger_topic": arguments.ledger,
         "worker_records_per_second": round(rates["worker"]),
         "copy_records_per_second": round(rates["copy"]),
         "ratio": round(rates["worker"] / rates["copy"], 3),

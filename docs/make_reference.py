@@ -1,6 +1,6 @@
 """Writes docs/reference.md from the code: commands, policy, codes, metrics. A test holds the two together.
 
-python docs/make_reference.py > docs/reference.md
+make reference
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pydantic_core import PydanticUndefined
 import stream_anon
 from stream_anon.cli import COMMANDS, app
 from stream_anon.core.decode import Reject
+from stream_anon.core.fields import PUBLISH_KINDS
 from stream_anon.core.hierarchy import HIERARCHIES
 from stream_anon.core.privacy import MODELS
 from stream_anon.grammar.fields import Settings
@@ -34,12 +35,16 @@ REJECTS = {
     Reject.TOO_LARGE: "the record is longer than the limit",
     Reject.NOT_JSON: "the bytes are not JSON",
     Reject.REGISTRY_FRAMING: "not JSON; it begins with a zero byte, as the framing of a schema registry does",
+    Reject.NOT_FRAMED: "the policy's `kafka.format` needs messages that name their schema, and this one does not",
+    Reject.UNKNOWN_SCHEMA: "it names a schema, or a message of it, that the registry does not have",
+    Reject.UNUSABLE_SCHEMA: "its schema is of another format than `kafka.format`, or cannot be used",
+    Reject.NOT_BY_SCHEMA: "its bytes are not what its schema says",
     Reject.NOT_UTF8: "a line of a CSV file that is not UTF-8",
     Reject.NOT_CSV: "a line that breaks the rules of CSV: a quote left open, text behind a closing one, a huge cell",
     Reject.CELL_COUNT: "a line of a CSV file with more or fewer cells than its header",
     Reject.NOT_OBJECT: "the JSON is not an object",
-    Reject.WRONG_TYPE: "a declared field has a value of another type",
-    Reject.MISSING: "a declared field is absent, and the policy does not say `missing: leaf`",
+    Reject.WRONG_TYPE: "a declared field has a value of another type, or one that cannot be changed as `publish` says",
+    Reject.MISSING: "a declared field is absent, and the policy does not say `missing: leaf` (`null`, in `publish`)",
     Reject.UNKNOWN: "a value has no place in its hierarchy, and the policy does not say `unknown: leaf`",
     Reject.BAD_GUARD: "the guarding node does not stand above the record's value",
     Reject.BAD_PSF: "the wish is none of 1, 0 and -1",
@@ -51,6 +56,7 @@ OF_A_WORKER = {
 }
 PARTS = {
     "Attributes": attributes,
+    "What is done to a field": PUBLISH_KINDS,
     "Hierarchies": HIERARCHIES,
     "Privacy models": MODELS,
     "Stream and Kafka": settings,

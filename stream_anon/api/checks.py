@@ -111,4 +111,4 @@ def propose(table: Any, *, name: str = "table", limit: int = 10_000) -> Proposed
 def _flat(record: Any) -> dict[str, Any]:
     payload = payload_of(record)
     found = msgspec.json.decode(payload) if isinstance(payload, bytes) else {}
-    return flat(found) if isinstance(found, dict) else {}
+    return {name: value for name, value in flat(found).items() if value != ""} if isinstance(found, dict) else {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from stream_anon.core.decode import Rejection
 from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.formats.frames import frame_like, payload_of, records_of
-from stream_anon.formats.tables import AT_ONCE, Part, read_parts
+from stream_anon.formats.tables import AT_ONCE, Part, TableError, read_parts
 from stream_anon.formats.writers import new_file, writer_for
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
@@ -45,6 +45,8 @@ class AnonymizedTable:
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the groups to a CSV, JSON lines or Parquet file, whole or not at all."""
         target = Path(path)
+        if target.exists() and not overwrite:
+            raise TableError(f"{target}: already exists; name another file, or pass overwrite=True")
         with new_file(target, overwrite) as file:
             writer = writer_for(target, file)
             writer.write(self.groups)
@@ -58,14 +60,16 @@ def anonymize(
     algorithm: str = "sweep",
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
+    part: int = 0,
     max_rejected: float | None = None,
     max_suppressed: float | None = None,
 ) -> AnonymizedTable:
     """Anonymize a whole table by a batch algorithm.
 
-    `table` is a path (.csv, .jsonl, .parquet), a pandas, Polars or Arrow table, or an iterable of records. Raises
-    `PolicyError` for a policy that cannot be used, `Unsupported` for one that the algorithm cannot honour,
-    `TooMuchLost` where more is rejected or suppressed than allowed.
+    `table` is a path (.csv, .tsv, .jsonl, .json, .parquet), a pandas, Polars or Arrow table, or an iterable of records.
+    Raises `PolicyError` for a policy that cannot be used, `Unsupported` for one that the algorithm cannot honour,
+    `TooMuchLost` where more is rejected or suppressed than allowed. Where a larger table is anonymized in parts, `part`
+    is the number of this one: groups of different parts then have different ids.
 
     >>> import stream_anon
     >>> policy = stream_anon.Policy.model_validate({
@@ -86,7 +90,7 @@ def anonymize(
     limits = Limits.of(policy, max_rejected, max_suppressed)
     run = Anonymization(schema, algorithm, options, seed, limits)
     rejections: list[Rejection] = []
-    run.read(_parts(table), rejections.extend, _ignore)
+    run.read(_parts(table, part), rejections.extend, _ignore)
     run.divide(_ignore)
     run.tally.publish(run.groups, 0.0)
     records = [record for group in run.groups for record in group.records()]
@@ -103,11 +107,14 @@ def anonymize(
     )
 
 
-def _parts(table: Any) -> Iterator[Part]:
-    if isinstance(table, str | os.PathLike):
-        yield from read_parts(Path(table))
-        return
-    records, first = iter(records_of(table)), 1
+def _parts(table: Any, number: int) -> Iterator[Part]:
+    for part in read_parts(Path(table)) if isinstance(table, str | os.PathLike) else _parts_of(records_of(table)):
+        places = np.arange(part.first, part.first + len(part))
+        yield replace(part, refs=np.stack([np.full(len(part), number), places], axis=1))
+
+
+def _parts_of(table: Iterable[Any]) -> Iterator[Part]:
+    records, first = iter(table), 1
     while payloads := [payload_of(record) for record in islice(records, AT_ONCE)]:
         yield Part(first, np.arange(first, first + len(payloads)), payloads, 0.0)
         first += len(payloads)

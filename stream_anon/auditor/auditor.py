@@ -10,6 +10,7 @@ import numpy as np
 from stream_anon.auditor.checks import checks
 from stream_anon.auditor.findings import Findings
 from stream_anon.auditor.groups import Judge, without_repeats
+from stream_anon.auditor.linkage import Links
 from stream_anon.auditor.numbers import Numbers, Rows
 from stream_anon.auditor.policy import Rules
 from stream_anon.auditor.pool import IN_MEMORY, Closed, Pool, whole_groups
@@ -41,6 +42,7 @@ class Auditor:
         self._rules, self._findings, self._original, self._live = rules, findings, original, live
         self._numbers = Numbers(rules, findings, keep=original is not None)
         self._judge = Judge(rules, findings)
+        self._links = Links(rules)
         self._pool, self._closed = Pool(in_memory, repeats), Closed()
         self._all: list[Rows] = []
         self._repeats = repeats
@@ -70,6 +72,7 @@ class Auditor:
             count, rows = len(rows), without_repeats(rows)
             self._repeated += count - len(rows)
         self._judge(rows)
+        self._links.add(rows)
         if self._original is not None:
             self._all.append(rows)
 
@@ -115,6 +118,7 @@ class Auditor:
             people=dict(sorted(seen.people.items())) if judged else None,
             chance=self._judge.chances.all() if judged else None,
             sensitive=measures,
+            linkage=self._links.all(),
             versions=dict(numbers.policies),
             repeated=self._repeated,
             open=self._open,

@@ -41,6 +41,10 @@ _WITH_POLICY = (
     Check("the records of a group look the same", ("two-generalizations",)),
     Check("the loss is what was declared", ("loss",)),
 )
+_OF_CHANGES = (Check("changed fields have the form that the policy says", ("field-form",)),)
+_OF_CHANGES_WITH_RAW = (
+    Check("no token is a raw value, each person's dates moved alike and within the bound", ("raw-value", "shift")),
+)
 _WITH_RAW = (Check("every record is made of one raw row, no raw row of two records", ("not-in-raw", "more-than-raw")),)
 _OF_PEOPLE = (Check("groups hold as many people as they declare", ("people",)),)
 _OF_TOPICS = (Check("keys, headers and times of records reveal nothing more", ("key", "header", "timestamp")),)
@@ -50,6 +54,8 @@ def checks(rules: Rules | None, raw: bool, topic: bool, findings: Sequence[Findi
     """Return every check that was made, the policy's models first."""
     made = [*(_models(rules, raw) if rules else ()), *_ALWAYS, *(_WITH_POLICY if rules else ())]
     made += [*(_WITH_RAW if raw else ()), *(_OF_PEOPLE if raw and rules and rules.subject else ())]
+    if rules and rules.changes:
+        made += [*_OF_CHANGES, *(_OF_CHANGES_WITH_RAW if raw else ())]
     made += [*(_OF_TOPICS if topic else ())]
     return tuple(
         Check(check.promise, check.codes, check.attribute, tuple(f for f in findings if _breaks(f, check)))

@@ -71,9 +71,10 @@ class Numbers:
         self._records = 0
         sensitive = [(f"s{i}", "i8") for i in range(len(rules.sensitive) if rules else 0)]
         counts = [("row", "u4"), ("size", "u4"), ("people", "u4")]
-        self.dtype = np.dtype(
-            [("group", "u8"), ("box", "i8"), *counts, ("time", "i8"), *sensitive, *([("plain", "i8")] if keep else [])]
-        )
+        changed = [(f"t{i}", "i8") for i in range(len(rules.tokens) if rules else 0)]
+        changed += [(f"d{i}", "i8") for i in range(len(rules.shifts) if rules else 0)]
+        kept = [("plain", "i8")] if keep else []
+        self.dtype = np.dtype([("group", "u8"), ("box", "i8"), *counts, ("time", "i8"), *sensitive, *changed, *kept])
 
     def rows(self, chunk: Chunk) -> Rows:
         """Convert a chunk into rows of numbers."""
@@ -140,12 +141,32 @@ class Numbers:
         """Store sensitive values as codes, and the insensitive ones as one hash."""
         columns = list(zip(*own.entries, strict=True))
         for i, (secret, values) in enumerate(zip(rules.sensitive.values(), columns, strict=False)):
-            codes = np.fromiter(map(secret.codes.__getitem__, values), np.int64, len(values))[own.index]
+            codes = np.array(secret.codes_of(values), dtype=np.int64)[own.index]
             rows[f"s{i}"] = codes
             self._findings.note("unknown-value", np.unique(rows["group"][codes == UNKNOWN_CODE]), column=secret.name)
-        if self._keep and rules.plain:
-            plain = zip(*columns[len(rules.sensitive) :], strict=True)
+        named = dict(zip((*rules.sensitive, *rules.plain), columns, strict=True)) if columns else {}
+        self._changes(named, own, rows, rules)
+        told = [named[name] for name in rules.plain if rules.told(name)] if named else []
+        if self._keep and told:
+            plain = zip(*told, strict=True)
             rows["plain"] = np.array([hash(tuple(map(text, values))) for values in plain], dtype=np.int64)[own.index]
+
+    def _changes(self, named: dict[str, tuple[Any, ...]], own: Coded, rows: Rows, rules: Rules) -> None:
+        """Check the form of changed fields; store tokens as hashes, 0 for none, and shifted dates as times."""
+        for name, check in rules.changes.items() if named else ():
+            wrong = np.array([not check.fits(value) for value in named[name]], dtype=np.bool_)
+            self._findings.note("field-form", np.unique(rows["group"][wrong[own.index]]), column=name)
+        for i, name in enumerate(rules.tokens if named else ()):
+            hashes = [0 if value in (None, "") else token_code(value) for value in named[name]]
+            rows[f"t{i}"] = np.array(hashes, dtype=np.int64)[own.index]
+        for i, (name, shift) in enumerate(rules.shifts.items() if named else ()):
+            times = [shift.milliseconds(value) for value in named[name]]
+            rows[f"d{i}"] = np.array(times, dtype=np.int64)[own.index]
+
+
+def token_code(value: Any) -> int:
+    """Return a number for a token, equal for equal texts, never 0."""
+    return hash(("token", text(value))) or 1
 
 
 def _plain_ids(ids: list[str]) -> Groups | None:

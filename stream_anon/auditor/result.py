@@ -8,6 +8,7 @@ from typing import Any
 from stream_anon.auditor.attacks.chance import Chance
 from stream_anon.auditor.checks import Check
 from stream_anon.auditor.findings import Finding
+from stream_anon.auditor.linkage import Linkage
 from stream_anon.auditor.raw.against import Compared
 
 
@@ -33,8 +34,9 @@ class AuditResult:
     more rows than people, so that a model that counts people's values could only be judged in their favour.
     `k_counts` is what groups were judged by, people or records; where it is records, everything about people is None:
     it was not judged. `required` is k. `sizes` maps a group's number of records to how many groups have it, `people`
-    does so for its people. `losses` are of those attributes whose labels determine it. `chance` is that to
-    identify the person of a record, within its group.
+    does so for its people. `linkage` tells of each field with tokens in how many groups one of them is found. `losses`
+    are of those attributes whose labels determine it. `chance` is that to identify the person of a record, within its
+    group.
     """
 
     source: str
@@ -55,6 +57,7 @@ class AuditResult:
     people: dict[int, int] | None
     chance: Chance | None
     sensitive: dict[str, SensitiveMeasure]
+    linkage: dict[str, Linkage]
     versions: dict[str, int]
     repeated: int
     open: int

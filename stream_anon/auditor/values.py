@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +19,11 @@ MISSING_VALUES = ("n/a", "na", "nan", "null", "missing", "?")
 """Words that stand for nothing unless the policy lists others."""
 
 _CACHED = 1_000_000
+
+_SHOWS_NOTHING = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Joiners, fillers, selectors of variants and Braille without a dot: characters nobody sees that are not called so."""
 
 
 class _Codes(dict[Any, int]):
@@ -47,27 +54,39 @@ class Comparison:
         'hiv'
         """
         if "unicode" in self.ignored:
+            value = "".join(letter for letter in _SHOWS_NOTHING.sub("", value) if not _unseen(letter))
             value = unicodedata.normalize("NFKC", value)
-            value = "".join(letter for letter in value if unicodedata.category(letter) != "Cf")
         if "case" in self.ignored:
             value = unicodedata.normalize("NFKC", value.casefold()) if not value.isascii() else value.lower()
-        return value.strip() if "space" in self.ignored else value
+        return re.sub(r"\s+", " ", value).strip() if "space" in self.ignored else value
+
+    def name(self, value: Any) -> str:
+        """Return the text by which a person is known: 7 and 7.0 are one.
+
+        >>> Comparison(frozenset({"case"})).name(7.0), Comparison(frozenset({"case"})).name("P7")
+        ('7', 'p7')
+        """
+        return self.plain(text(int(value) if isinstance(value, float) and value.is_integer() else value))
 
     def is_missing(self, value: Any) -> bool:
         """Tell whether a value stands for a missing one."""
-        if value is None:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             return True
         return isinstance(value, str) and self.plain(value) in {"", *map(self.plain, self.missing)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SensitiveColumn:
-    """A sensitive attribute and how its values are told apart. `raised`: a value may be published as an ancestor."""
+    """A sensitive attribute and how its values are told apart.
+
+    `type` is that of the policy. `raised`: a value may be published as an ancestor. `absent`: one may be missing.
+    """
 
     name: str
     scale: Scale | None
-    numeric: bool
+    type: str
     raised: bool
+    absent: bool
     guard_field: str | None
     comparison: Comparison
     codes: dict[Any, int] = field(init=False, repr=False)
@@ -75,12 +94,22 @@ class SensitiveColumn:
     def __post_init__(self) -> None:
         object.__setattr__(self, "codes", _Codes(self))
 
+    @property
+    def _numeric(self) -> bool:
+        return self.type in ("integer", "number")
+
+    def codes_of(self, values: Iterable[Any]) -> list[int]:
+        """Return the numbers of many values; `true` is not 1, though Python finds one under the key of the other."""
+        codes = self.codes
+        return [codes[value if type(value) is not bool else text(value)] for value in values]
+
     def code(self, value: Any) -> int:
         """Return the number of a value, `UNKNOWN_CODE` for one that must not be published."""
         if self.scale is None:
             if self.comparison.is_missing(value):
-                return MISSING_CODE
-            return hash((self.name, _number(value) if self.numeric else self.comparison.plain(text(value)))) or 2
+                return MISSING_CODE if self.absent else UNKNOWN_CODE
+            known = _number(value, self.type == "integer") if self._numeric else self.comparison.plain(text(value))
+            return hash((self.name, known)) or 2
         value = self.respelled(value)
         if value is None or value == "":
             return UNKNOWN_CODE if math.isnan(self.scale.identity(None)) else MISSING_CODE
@@ -88,7 +117,7 @@ class SensitiveColumn:
 
     def nearly_equal(self) -> int:
         """Count published values that differ from another one only in punctuation, inner space or accents."""
-        if self.scale is not None or self.numeric:
+        if self.scale is not None or self._numeric:
             return 0
         letters: dict[str, set[int]] = {}
         for value, code in self.codes.items():
@@ -115,8 +144,16 @@ class SensitiveColumn:
         return UNKNOWN_CODE
 
 
-def _number(value: Any) -> float | str:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return text(value)
+def _unseen(letter: str) -> bool:
+    """Tell whether a character is a format or control character, but no space."""
+    return unicodedata.category(letter) in ("Cf", "Cc") and not letter.isspace()
+
+
+def _number(value: Any, whole: bool) -> float | str:
+    """Return the number that a value is or names, of whatever size if whole; its text if there is none."""
+    for kind in (int, float) if whole and not isinstance(value, float) else (float,):
+        try:
+            return kind(value)
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return text(value)

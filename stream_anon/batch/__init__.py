@@ -60,8 +60,9 @@ def partition(
     """
     algorithm = build(name, options, seed)
     check(name, schema)
-    schema.requirements.observe(rows)
-    classes = algorithm(rows, schema, watch) if len(rows) else []
+    facts = rows.facts
+    schema.requirements.observe(facts)
+    classes = algorithm(facts, schema, watch) if len(rows) else []
     suppressed = np.ones(len(rows), dtype=bool)
     if not classes:
         return Partition([], [], np.flatnonzero(suppressed))

@@ -86,6 +86,11 @@ def _options(
     """
 
 
+def _remedy(error: StreamAnonError) -> str:
+    """Return what to do about a message of one word: the name that a Kafka client has for what the broker did."""
+    return "" if " " in str(error) else ": the broker does not do its part; ask it why: stream-anon doctor -p POLICY"
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; no exception leaves this function."""
     try:
@@ -95,7 +100,7 @@ def run(arguments: Sequence[str]) -> int:
         output.show(error.diagnostics)
         return error.exit_code
     except StreamAnonError as error:
-        output.say(f"error: {error}", style="bold red")
+        output.say(f"error: {error}{_remedy(error)}", style="bold red")
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED

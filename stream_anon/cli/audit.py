@@ -19,7 +19,7 @@ from stream_anon.cli import output
 from stream_anon.cli.audit_page import page
 from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.kafka_setup import need_kafka_python
-from stream_anon.formats.writers import new_file, refuse_to_overwrite
+from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.report import render
 
 FAILED = 4
@@ -78,6 +78,7 @@ def audit(
     if follow and not out.startswith(TOPIC):
         raise typer.BadParameter("only a topic can be followed: kafka:TOPIC", param_hint="--follow")
     if html is not None:
+        keep_apart([policy, *(Path(name) for name in (out, raw or out) if not name.startswith(TOPIC))], [html])
         refuse_to_overwrite(html, force)
     stopped = None
     if not out.startswith(TOPIC):
@@ -179,6 +180,11 @@ def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
         far = "" if worst.distance is None else f", distance {worst.distance:.3f}"
         worth = f"at least {worst.distinct} values, worth {worst.effective:.2f}; largest share {worst.share:.2f}"
         yield f"{name}: {worth}{far}", ""
+    for name, links in result.linkage.items():
+        yield (
+            f"{name}: {links.tokens:,} tokens; one links {links.largest:,} groups at most, {links.mean:.2f} on average",
+            "",
+        )
     if result.loss is not None:
         yield f"information lost: {result.loss:.4f} of what is published", ""
     if result.raw is not None:

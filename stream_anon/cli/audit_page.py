@@ -71,6 +71,16 @@ def _parts(result: AuditResult) -> Iterator[Part]:
         yield risk_chart(_risk(before) if before else None, _risk(result.chance), k, alike)
     if result.losses and result.loss is not None:
         yield loss_chart(result.losses, result.loss)
+    if result.linkage:
+        yield Table(
+            "Tokens",
+            "In how many groups one token is found: whoever sees it there knows that one person is in all of them.",
+            ("attribute", "tokens", "groups at most", "on average"),
+            tuple(
+                (name, f"{links.tokens:,}", f"{links.largest:,}", f"{links.mean:.2f}")
+                for name, links in result.linkage.items()
+            ),
+        )
     if result.sensitive:
         yield Table(
             "Sensitive attributes",

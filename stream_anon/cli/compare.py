@@ -20,7 +20,7 @@ from stream_anon.cli.preview import unheard, up_to
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import result_of
 from stream_anon.formats.tables import format_of, read_parts
-from stream_anon.formats.writers import new_file, refuse_to_overwrite
+from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.grammar.fields import seconds
 from stream_anon.insight.compare import STREAM, Comparison, Setting, bound_in_words, settings_of
 from stream_anon.local.trial import encode_all
@@ -57,7 +57,7 @@ class Run:
 
 
 def compare(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, .jsonl, .json or .parquet.", show_default=False)],
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
     k: Annotated[
         str, typer.Option("--k", help="People per group (records, without a subject), several with commas.")
@@ -91,6 +91,7 @@ def compare(
     settings = settings_of(_words(algorithm, "--algorithm"), [_people(word) for word in _words(k, "--k")], bounds)
     loaded, _ = prepare(policy)
     format_of(data)
+    keep_apart([data, policy], [html, png])
     for path in filter(None, (html, png)):
         refuse_to_overwrite(path, force)
     comparison = Comparison(loaded, rate)

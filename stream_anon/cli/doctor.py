@@ -30,7 +30,7 @@ def doctor(
     warn_of_exposure(loaded)
     from stream_anon.kafka.clients import client_of
     from stream_anon.kafka.doctor import Doctor
-    from stream_anon.worker.checkup import claim_finding, ledger_findings
+    from stream_anon.worker.checkup import claim_finding, ledger_findings, schema_findings
     from stream_anon.worker.factory import kafka_of
 
     kafka = kafka_of(loaded.policy)
@@ -44,8 +44,9 @@ def doctor(
             if not as_json:
                 _say(finding)
 
-    take(Doctor(broker, kafka.group, kafka.input, kafka.output, kafka.dead_letter).examine())
+    take(Doctor(broker, kafka.group, kafka.input, kafka.output, kafka.dead_letter, kafka.ledger).examine())
     broker.close()
+    take(schema_findings(kafka, schema))
     if all(finding.good for finding in found):
         take([claim_finding(kafka, schema)])
         take(ledger_findings(kafka, schema))

@@ -47,7 +47,7 @@ def handover(
     kafka = kafka_of(loaded.policy)
     transport = transport_of(kafka, "handover")
     try:
-        count = hand_over(transport, kafka.input, core_of(schema), old, key)
+        count = hand_over(transport, kafka.input, core_of(schema), old, key, kafka.ledger)
     finally:
         transport.close()
     with output_claim(kafka) as claim:

@@ -11,20 +11,24 @@ from rich.text import Text
 
 from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
+from stream_anon.core.decode import Rejection
 from stream_anon.core.spelling import EVERY_RULE, Spelling, near_equal
 from stream_anon.formats.tables import TableError, format_of
-from stream_anon.formats.writers import new_file, refuse_to_overwrite
+from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.insight.propose import Column, Proposal, columns_of, judge, policy_name, policy_text, subject_of
-from stream_anon.insight.sample import read_sample
+from stream_anon.insight.sample import read_sample, remedy_of
 
 LIMIT = 100_000
 """Rows that are looked at: enough to meet nearly every value, few enough to take some seconds."""
+
+MANY_LOST = 0.05
+"""A share of unreadable lines that is no matter of single slips: the file is of another kind than its name says."""
 
 _COLOURS = {"identifier": "red", "quasi_identifier": "cyan", "sensitive": "yellow", "left out": "dim"}
 
 
 def init(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, .jsonl, .json or .parquet.", show_default=False)],
     out: Annotated[Path, typer.Option("--output", "-o", help="The policy to write.")] = Path("policy.yaml"),
     limit: Annotated[int, typer.Option("--limit", min=1, help="Read at most this many rows.")] = LIMIT,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
@@ -42,10 +46,13 @@ def init(
         stream-anon init events.jsonl -o events.yaml --force
     """
     text = format_of(data).text
+    keep_apart([data], [out])
     refuse_to_overwrite(out, force)
     sample = read_sample(data, limit)
     rows = sample.rows
     columns = columns_of(rows, text)
+    if sample.unread and not rows:
+        raise TableError(f"{data}: no line of it is a record: {_told(sample.unread)}")
     _refuse_what_is_no_table(data, columns, text)
     _refuse_names_inside_others(data, [column.name for column in columns])
     proposals = judge(columns)
@@ -64,14 +71,15 @@ def init(
     console.print(_table(proposals))
     for proposal in proposals:
         if proposal.role == "sensitive" and (
-            alike := near_equal(map(Spelling(EVERY_RULE).fold, proposal.column.counts))
+            alike := near_equal(set(map(Spelling(EVERY_RULE).fold, proposal.column.counts)))
         ):
             told_of = f"{proposal.column.name}: {alike:,} values differ from another only in spelling"
             console.print(Text(f"{told_of}: spell them alike, or l counts one value twice", style="yellow"))
     if left_out:
-        first = ", ".join(f"line {bad['line']} ({bad['code']})" for bad in left_out[:5])
-        more = ", ..." if len(left_out) > 5 else ""
-        console.print(Text(f"{len(left_out):,} lines are no records and were left out: {first}{more}", style="yellow"))
+        lost = f"{len(left_out):,} lines are no records and were left out: {_told(sample.unread)}"
+        console.print(Text(lost, style="yellow"))
+        if len(left_out) > MANY_LOST * (len(rows) + len(left_out)):
+            console.print(Text(f"that is a lot: {remedy_of(sample.unread)}", style="yellow"))
     subject = subject_of(proposals)
     console.print(f"k counts {'records' if subject is None else f'different values of {subject.name}'}: see DECIDE")
     console.print(f"wrote {', '.join(map(str, [out, *files]))} from {counted}")
@@ -79,6 +87,12 @@ def init(
     console.print(
         Text(f"next: {step}: stream-anon check {output.quoted(out)} --data {output.quoted(data)}", style="bold green")
     )
+
+
+def _told(unread: list[Rejection]) -> str:
+    """Return the first lines that are no records, with their codes."""
+    first = ", ".join(f"line {bad.index} ({bad.code})" for bad in unread[:5])
+    return first + (", ..." if len(unread) > 5 else "")
 
 
 def _refuse_names_inside_others(data: Path, names: list[str]) -> None:

@@ -57,7 +57,13 @@ def need_broker() -> None:
 def topics_of(kafka: KafkaSettings, partitions: int) -> dict[str, int]:
     """Return the topics a policy names, with their numbers of partitions; dead letters need only one."""
     dead = {kafka.dead_letter: 1} if kafka.dead_letter else {}
-    return {kafka.input: partitions, kafka.output: partitions, **dead}
+    ledger = {kafka.ledger: partitions} if kafka.ledger else {}
+    return {kafka.input: partitions, kafka.output: partitions, **dead, **ledger}
+
+
+def compacted_of(kafka: KafkaSettings) -> list[str]:
+    """Return those topics of a policy that keep the last record of each key alone."""
+    return [kafka.ledger] if kafka.ledger else []
 
 
 def _missing(packages: tuple[str, ...]) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -110,6 +112,7 @@ def pipe(
     if talks and not schema.keys.stable:
         output.say("the policy has no secret: group ids will differ from run to run")
     with opened(dead_letters) as file:
+        _keep_apart(sys.stdin.fileno(), sys.stdout.fileno(), *([file.fileno()] if file else []))
         lines = Lines(sys.stdin.fileno(), max_line, keep_blank=from_csv)
         source = CsvLines(lines) if from_csv else lines
         limits = Limits.of(schema.policy, max_rejected, max_suppressed)
@@ -147,6 +150,13 @@ def opened(path: Path | None) -> Iterator[IO[bytes] | None]:
         if isinstance(error, BrokenPipeError):
             raise
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _keep_apart(*descriptors: int) -> None:
+    """Raise OutputError if two of these are one file on a disk: what is written would be read again, for ever."""
+    files = [found for found in map(os.fstat, descriptors) if stat.S_ISREG(found.st_mode)]
+    if any(os.path.samestat(one, other) for one, other in combinations(files, 2)):
+        raise OutputError("records, output and dead letters must be different files: name another one")
 
 
 def _run(run: Pipe) -> None:

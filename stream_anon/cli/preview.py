@@ -21,8 +21,9 @@ from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import as_data, lines_of, result_of
 from stream_anon.core.decode import Rejection
 from stream_anon.core.schema import Schema
+from stream_anon.formats.csv_table import CsvTable
 from stream_anon.formats.tables import Part, format_of, read_parts
-from stream_anon.formats.writers import new_file, refuse_to_overwrite
+from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.insight.before_after import Pair, pairs, typical
 from stream_anon.insight.sample import letters
 from stream_anon.local.trial import encode_all, try_stream
@@ -35,7 +36,7 @@ FEW = 32
 
 
 def preview(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .jsonl or .parquet.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, .jsonl, .json or .parquet.", show_default=False)],
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
     rows: Annotated[int, typer.Option("--rows", min=0, max=100, help="Records to show before and after.")] = 3,
     rate: Annotated[float, typer.Option("--rate", min=1e-6, help="Records a second, on a simulated clock.")] = 1000,
@@ -58,6 +59,7 @@ def preview(
     _, schema = prepare(policy)
     format_of(data)
     if html is not None:
+        keep_apart([data, policy], [html])
         refuse_to_overwrite(html, force)
     read = Tally([], schema.requirements.k, schema.counts)
     rejected: list[Rejection] = []
@@ -112,7 +114,7 @@ def _before_and_after(shown: Sequence[Pair], schema: Schema) -> Table:
         before = [_word(pair.before.get(name)) for pair in shown]
         if role == "quasi_identifier":
             after = Text(_word(shown[0].after.get(name)), style="bold cyan")
-        elif role in ("sensitive", "insensitive"):
+        elif name in schema.published:
             published = [_word(pair.after.get(name)) for pair in shown]
             after = Text("unchanged" if published == before else ", ".join(published))
         else:
@@ -152,6 +154,8 @@ def _next_step(result: Result, schema: Schema, data: Path, policy: Path, rate: f
         return (
             f"the loss is high, most of all in {worst}: give it steps in between (docs/hierarchies.md), or leave it out"
         )
-    return (
-        f"stream-anon pipe -p {judged}{' --csv' if format_of(data).name == 'csv' else ''} < {table} > anonymous.jsonl"
-    )
+    if isinstance(format_of(data), CsvTable):
+        return f"stream-anon pipe -p {judged} --csv < {table} > anonymous.jsonl"
+    if data.suffix.lower() in (".jsonl", ".ndjson"):
+        return f"stream-anon pipe -p {judged} < {table} > anonymous.jsonl"
+    return f"stream-anon anonymize {table} -p {judged} -o anonymous.jsonl"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Any, cast
@@ -19,10 +19,12 @@ from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready, make_ready
 from stream_anon.cli.replay_ends import Recording, recording, target, topic_in
 from stream_anon.cli.results import audit_of, lines_in_words, raised_in_words, whole
+from stream_anon.core.decode import Decoder, Reader
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
+from stream_anon.formats.messages.messages import Messages
 from stream_anon.formats.resume import resumed_file
-from stream_anon.formats.writers import RecordWriter
+from stream_anon.formats.writers import RecordWriter, keep_apart
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
 from stream_anon.replay.replay import Instants, Replay, own_times
@@ -91,6 +93,7 @@ def replay(
     """
     _, schema = prepare(policy)
     _check(schema, data, time_field, rate, algorithm, bool(since or until))
+    keep_apart([None if topic_in(data) else Path(data), policy], [None if topic_in(out) else Path(out), dead_letters])
     options = options_of(settings or [])
     limits = Limits.of(schema.policy, max_rejected, max_suppressed)
     facts: dict[str, Any] = {"policy": schema.fingerprint, "algorithm": algorithm, "options": options, "seed": seed}
@@ -107,13 +110,18 @@ def replay(
             if algorithm is None:
                 instants = own_times if topic_in(data) is not None else Instants(time_field, rate)
                 make_ready(schema)
-                run = Replay(schema, instants, time_field, goal.writer, limits)
+                run = Replay(schema, instants, time_field, goal.writer, limits, _reader(schema, data))
                 run.run(source.parts(), letters, bar("replaying"))
                 found: dict[str, Any] = run.pipeline.tally.summary()
             else:
-                batch = Anonymization(schema, algorithm, options, seed, limits)
+                batch = Anonymization(schema, algorithm, options, seed, limits, _reader(schema, data))
                 found = _divide(batch, source, letters, goal.writer, bar, yes)
     _report(found, data, out, policy, algorithm, as_json)
+
+
+def _reader(schema: Schema, data: str) -> Callable[[Mapping[str, str]], Reader]:
+    """Return what reads the recording: messages of a topic as a worker would read them, rows of a file as they are."""
+    return Decoder if topic_in(data) is None else Messages(schema, wait=None).reader
 
 
 def _divide(

@@ -13,6 +13,7 @@ from stream_anon.cli import output
 from stream_anon.core.decode import LineCount
 from stream_anon.core.gate import Group
 from stream_anon.insight.risk import classes_after, classes_before
+from stream_anon.local.simulation import GRAINS
 from stream_anon.observe.tally import Delays, Tally, smallest_group
 from stream_anon.report import Delay, Result, Risk
 from stream_anon.report.result import NO_SUBJECT
@@ -42,11 +43,13 @@ def result_of(tally: Tally, groups: Sequence[Group], bound: float | None = None)
 
 
 def _delay(delays: Delays, bound: float) -> Delay:
-    end = max(bound, delays.max)
+    slack = bound * (1 + 1.01 / GRAINS)  # within a grain, the simulated clock cannot tell the moment of a group
+    longest = bound if bound < delays.max <= slack else delays.max
+    end = max(bound, longest)
     edges = [end * (i + 1) / STEPS for i in range(STEPS)]
     up_to = [*(delays.within(edge) for edge in edges[:-1]), delays.count]
     counts = [count - before for count, before in zip(up_to, [0, *up_to], strict=False)]
-    return Delay(bound, delays.mean, delays.max, tuple(zip(edges, counts, strict=True)))
+    return Delay(bound, min(delays.mean, longest), longest, tuple(zip(edges, counts, strict=True)))
 
 
 def as_data(result: Result) -> dict[str, Any]:

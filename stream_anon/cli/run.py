@@ -126,6 +126,7 @@ def run(
             status_host,
             status_port,
             lambda: watch.warning,
+            lambda: worker.unready,
         ).start()
         output.say(f"status: http://{status_host}:{status_port}/metrics")
     output.say(f"{loaded.policy.name}: {kafka.input} → {kafka.output} — next: read {kafka.output}; stop with SIGTERM")

@@ -9,17 +9,18 @@ from typing import Annotated
 import typer
 
 from stream_anon.cli import output
-from stream_anon.cli.kafka_setup import prepare_for_kafka, topics_of
+from stream_anon.cli.kafka_setup import compacted_of, prepare_for_kafka, topics_of
 
 
 def topics(
     policy: Annotated[Path, typer.Option("--policy", "-p", help="The policy file (YAML).", show_default=False)],
-    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the input and the output.")] = 4,
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of input, output and ledger topic.")] = 4,
     replication: Annotated[int, typer.Option(min=1, help="Copies of each partition; 3 in production.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the topics as JSON on stdout.")] = False,
 ) -> None:
-    """Create the input, output and dead-letter topic of a policy, if they are not there; call it as often as you like.
+    """Create the topics of a policy, if they are not there: input, output, dead letters, ledgers.
 
+    Call it as often as you like. The ledger topic is compacted, and has as many partitions as the input.
     Refuses an output that is there and compacted: it would keep one record of each group.
 
     [bold]Examples[/bold]
@@ -34,7 +35,7 @@ def topics(
 
     kafka = kafka_of(loaded.policy)
     client, wanted = client_of(kafka.client), topics_of(kafka, partitions)
-    created = client.create_topics(kafka.bootstrap, wanted, kafka.options, replication)
+    created = client.create_topics(kafka.bootstrap, wanted, kafka.options, replication, compacted_of(kafka))
     broker = client.probe(kafka.bootstrap, kafka.group, kafka.options)
     facts = {topic: broker.facts(topic) for topic in wanted}
     broker.close()

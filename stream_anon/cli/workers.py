@@ -46,7 +46,7 @@ def supervise(
     supervisor = Supervisor(commands(policy, workers, more, instance, ports))
     if status_port:
         whole = Workers(ports, lambda: supervisor.running, lambda: supervisor.restarts)
-        StatusServer(whole.registry, whole.live, whole.ready, status_host, status_port).start()
+        StatusServer(whole.registry, whole.live, whole.ready, status_host, status_port, why=whole.why).start()
         output.say(f"status: http://{status_host}:{status_port}/metrics")
     output.say(f"{workers} workers — next: stop all with SIGTERM")
     with interruptible(supervisor.stop) as interrupt:

@@ -59,6 +59,11 @@ class Batch(msgspec.Struct, frozen=True, eq=False):
         """Return one number per row that no other record has."""
         return identities(self.ref)
 
+    @property
+    def facts(self) -> Batch:
+        """The same rows as algorithms and models see them: without what is published unchanged."""
+        return replace(self, values=np.empty((len(self), 0), dtype=object))
+
     def with_sensitive(self, sensitive: Ints) -> Batch:
         """Return the same rows with other codes in their sensitive columns: values raised to ancestors."""
         return replace(self, sensitive=sensitive)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
+import numpy as np
+
+from stream_anon.core.hierarchy import Ints
 
 _PATH = re.compile(r" - at `\$\.?(?P<path>.*)`$")
 _CATEGORY = str | int | bool | None
@@ -33,6 +36,10 @@ class Reject(StrEnum):
     NOT_JSON = "not_json"
     NOT_OBJECT = "not_object"
     REGISTRY_FRAMING = "registry_framing"
+    NOT_FRAMED = "not_framed"
+    UNKNOWN_SCHEMA = "unknown_schema"
+    UNUSABLE_SCHEMA = "unusable_schema"
+    NOT_BY_SCHEMA = "not_by_schema"
     NOT_UTF8 = "not_utf8"
     NOT_CSV = "not_csv"
     CELL_COUNT = "cell_count"
@@ -72,6 +79,24 @@ class LineCount:
         return self.read - self.header - self.blank - self.continued
 
 
+class Columns(NamedTuple):
+    """The declared fields of the records that could be read, as a list per name, and why the others could not.
+
+    `kept` are the places of the former in the input, in their order.
+    """
+
+    kept: Ints
+    values: Mapping[str, list[Any]]
+    refused: dict[int, Rejection]
+
+
+class Reader(Protocol):
+    """The interface of a reader of records: bytes in, declared fields out."""
+
+    def columns(self, payloads: Sequence[Payload]) -> Columns:
+        """Read the declared fields of records; undeclared ones go no further."""
+
+
 class Decoder:
     """A reader of the declared fields, nested ones by dotted path. A field that is absent or null reads as None.
 
@@ -102,26 +127,30 @@ class Decoder:
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return Reject.REGISTRY_FRAMING if payload.startswith(b"\x00") else Reject.NOT_JSON, ""
 
-    def decode_all(self, payloads: Iterable[Payload]) -> list[Any]:
-        """Return rows and reasons of many records; one by one only if some of them cannot be read."""
-        payloads, decode = list(payloads), self._json.decode
-        if set(map(type, payloads)) == {bytes}:
-            try:
-                return [decode(payload) for payload in payloads]  # type: ignore[arg-type]
-            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-                pass
-        return [self.decode(payload) for payload in payloads]
+    def columns(self, payloads: Sequence[Payload]) -> Columns:
+        """Read the declared fields of records; one by one only if some of them cannot be read."""
+        decode, kept = self._json.decode, np.arange(len(payloads))
+        refused: dict[int, Rejection] = {}
+        try:
+            rows: list[Any] = [decode(payload) for payload in payloads]  # type: ignore[arg-type]
+        except (TypeError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            rows = [self.decode(payload) for payload in payloads]
+            refused = {i: Rejection(i, *row) for i, row in enumerate(rows) if type(row) is tuple}
+            kept = np.delete(kept, list(refused))
+            rows = [rows[i] for i in kept.tolist()]
+        return Columns(kept, {name: list(map(get, rows)) for name, get in self.getters.items()}, refused)
 
     def convert(self, cells: Mapping[str, Any]) -> Any:
-        """Return the row of a table line, whose cells are text: numbers are parsed, an empty cell is missing."""
+        """Return the row of a table line: numbers are parsed from text, an empty cell is missing."""
         nested: dict[str, Any] = {}
-        for name in self._names & cells.keys():
-            if cells[name] != "":
+        for name in self._names:
+            cell = _cell(cells, name)
+            if cell is not None and cell != "":
                 *parents, last = name.split(".")
                 place = nested
                 for parent in parents:
                     place = place.setdefault(parent, {})
-                place[last] = cells[name]
+                place[last] = cell
         try:
             return msgspec.convert(nested, self._struct, strict=False)
         except msgspec.ValidationError as error:
@@ -134,6 +163,15 @@ class Decoder:
         path = match["path"]
         declared = path in self._names or any(name.startswith(path + ".") for name in self._names)
         return Reject.WRONG_TYPE, path if declared else ""
+
+
+def _cell(cells: Mapping[str, Any], name: str) -> Any:
+    """Return the cell of a column, or a field inside one by dotted path; None if there is none."""
+    if name in cells or "." not in name:
+        return cells.get(name)
+    first, _, rest = name.partition(".")
+    inside = cells.get(first)
+    return _cell(inside, rest) if isinstance(inside, Mapping) else None
 
 
 def _is_json(payload: bytes) -> bool:

@@ -1,15 +1,19 @@
-"""Slicing: turn records into columns. Identifiers go no further than this module; undeclared fields are not read."""
+"""Slicing: turn records into columns. Identifiers go no further than this module; undeclared fields are not read.
+
+What is published in place of a value (`fields`) is made here, so that nothing behind this module holds the original.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch, identities
-from stream_anon.core.decode import Decoder, Payload, Reject, Rejection
+from stream_anon.core.decode import Columns, Decoder, Payload, Reader, Reject, Rejection
 from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
 from stream_anon.core.keys import hash_subjects
 from stream_anon.core.schema import Schema, SensitiveColumn
@@ -17,8 +21,8 @@ from stream_anon.core.schema import Schema, SensitiveColumn
 _REJECT = {int(Trouble.MISSING): Reject.MISSING, int(Trouble.UNKNOWN): Reject.UNKNOWN}
 
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
-"""Types that may be published unchanged. Anything else could carry fields that nobody declared."""
+_PLAIN = frozenset({str, int, bool, type(None)})
+"""Types that may be published unchanged, as may a float that JSON can write. Others could carry undeclared fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +38,16 @@ class Encoder:
 
     A row's subject is a hash of its identifier; without a declared subject each row is its own, identified by
     its ref. With `stable_subjects` the hash is keyed by the policy's secret and survives the process. Every method
-    takes refs (n, 2) and arrival times (n,) of the records in their order.
+    takes refs (n, 2) and arrival times (n,) of the records in their order. `reader` makes what reads the declared
+    fields, given their types by name; records are JSON, or cells of a table, unless another one is given.
     """
 
-    def __init__(self, schema: Schema, stable_subjects: bool = False) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        stable_subjects: bool = False,
+        reader: Callable[[Mapping[str, str]], Reader] = Decoder,
+    ) -> None:
         self._schema = schema
         self._subject_key = schema.keys.subject if stable_subjects else None
         types = {column.name: column.type for column in schema.quasi}
@@ -47,45 +57,45 @@ class Encoder:
             types.update({column.psf_field: "psf"} if column.psf_field else {})
         types.update({name: "any" for name in schema.published if name not in types})
         types.update({schema.subject: "identifier"} if schema.subject else {})
-        self._decoder = Decoder(types)
+        for action in schema.actions.values():
+            types = {**action.reads, **types}
+        self._reader = reader(types)
         self._guards: dict[tuple[int, int, str], int] = {}
 
     def encode(self, payloads: Sequence[Payload], ref: Ints, arrived: Floats) -> Encoded:
-        """Encode records: bytes of JSON, or cells of a table."""
-        return self._slice(self._decoder.decode_all(payloads), ref, arrived)
+        """Read and slice records."""
+        return self._slice(self._reader.columns(payloads), ref, arrived)
 
-    def _slice(self, rows: list[Any], ref: Ints, arrived: Floats) -> Encoded:
-        count = len(rows)
-        refused: dict[int, Rejection] = {}
-        kept = np.arange(count)
-        if tuple in set(map(type, rows)):
-            refused = {i: Rejection(i, *row) for i, row in enumerate(rows) if type(row) is tuple}
-            kept = np.array([i for i in range(count) if i not in refused], dtype=np.int64)
-            rows = [rows[i] for i in kept]
+    def _slice(self, found: Columns, ref: Ints, arrived: Floats) -> Encoded:
+        count, (kept, columns, refused) = len(ref), found
+        if refused:
             ref, arrived = ref[kept], arrived[kept]
-
-        def column(name: str) -> list[Any]:
-            return list(map(self._decoder.getters[name], rows))
 
         def refuse(name: str, trouble: Ints | None) -> None:
             for i in np.flatnonzero(trouble) if trouble is not None else ():
                 assert trouble is not None  # noqa: S101 - for the type checker
                 refused.setdefault(int(kept[i]), Rejection(int(kept[i]), _REJECT[int(trouble[i])], name))
 
-        n, schema = len(rows), self._schema
+        n, schema = len(kept), self._schema
         qi = np.empty((n, len(schema.quasi)), dtype=np.int64)
         for q, quasi in enumerate(schema.quasi):
-            qi[:, q], trouble = quasi.hierarchy.encode(column(quasi.name))
+            qi[:, q], trouble = quasi.hierarchy.encode(columns[quasi.name])
             refuse(quasi.name, trouble)
         sensitive = np.empty((n, len(schema.sensitive)), dtype=np.int64)
         guard = np.full(sensitive.shape, NO_GUARD, dtype=np.int64)
         psf = np.zeros(sensitive.shape, dtype=np.int64)
-        published = [column(name) for name in schema.published]
+        published = []
+        for name in schema.published:
+            action = schema.actions.get(name)
+            own, spoilt = (_without_nan(columns[name]), []) if action is None else action.apply(columns)
+            published.append(own)
+            for i, reason in spoilt:
+                refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject(reason.value), name))
         values = np.empty((n, len(published)), dtype=object)
         for p, (name, own) in enumerate(zip(schema.published, published, strict=True)):
             values[:, p] = np.fromiter(own, object, n)
-            if not _SCALARS.issuperset(map(type, own)):
-                for i in _compound(own, name in schema.lists):
+            if not _PLAIN.issuperset(map(type, own)):
+                for i in _unpublishable(own, name in schema.lists):
                     refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject.WRONG_TYPE, name))
         for s, secret in enumerate(schema.sensitive):
             sensitive[:, s], trouble = secret.encode(published[s])
@@ -95,19 +105,19 @@ class Encoder:
                 (secret.psf_field, psf, _read_psf),
             ):
                 if field:
-                    for i, code in read(s, secret, sensitive[:, s], column(field), target):
+                    for i, code in read(s, secret, sensitive[:, s], columns[field], target):
                         refused.setdefault(int(kept[i]), Rejection(int(kept[i]), code, field))
         if schema.subject is None:
             subject = identities(ref)
         else:
-            subject, nameless = hash_subjects(column(schema.subject), schema.naming, self._subject_key)
+            subject, nameless = hash_subjects(columns[schema.subject], schema.naming, self._subject_key)
             refuse(schema.subject, nameless * int(Trouble.MISSING))
         serial = np.full(n, UNNUMBERED, dtype=np.int64)
         batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, serial, values)
         if refused:
             usable = np.array([int(i) not in refused for i in kept], dtype=bool)
             batch, kept = batch.take(usable), kept[usable]
-        for model, index in schema.requirements.impossible(batch):
+        for model, index in schema.requirements.impossible(batch.facts):
             name = schema.sensitive[getattr(model, "column", 0)].name
             for i in kept[index].tolist():
                 refused.setdefault(i, Rejection(i, Reject.UNPLACEABLE, name))
@@ -136,14 +146,25 @@ class Encoder:
         return bad
 
 
-def _compound(values: Sequence[Any], lists: bool) -> list[int]:
+def _without_nan(values: list[Any]) -> list[Any]:
+    """Return the values with None for NaN, which binary tables have in place of what is not there."""
+    if float not in set(map(type, values)):
+        return values
+    return [None if type(value) is float and math.isnan(value) else value for value in values]
+
+
+def _unpublishable(values: Sequence[Any], lists: bool) -> list[int]:
     """Return the places of values that are neither scalars nor, where the policy allows them, lists of scalars."""
     return [
         i
         for i, value in enumerate(values)
-        if type(value) not in _SCALARS
-        and not (lists and isinstance(value, list) and _SCALARS.issuperset(map(type, value)))
+        if not _is_scalar(value) and not (lists and isinstance(value, list) and all(map(_is_scalar, value)))
     ]
+
+
+def _is_scalar(value: Any) -> bool:
+    """Tell whether a value can be published unchanged; infinite numbers would all be written as null."""
+    return type(value) in _PLAIN or (type(value) is float and math.isfinite(value))
 
 
 def _read_psf(

@@ -217,9 +217,10 @@ def release_all(
         raise ValueError("the sizes do not add up")
     order, members, ids = _arrange(rows.ref[chosen], sizes, starts, schema)
     rows = rows.take(chosen[order])
-    repaired = schema.requirements.repair_each(rows, starts)
+    facts = rows.facts
+    repaired = schema.requirements.repair_each(facts, starts)
     people = distinct_each(rows.subject, starts).tolist()
-    failing = schema.requirements.first_failing(rows, repaired, starts)
+    failing = schema.requirements.first_failing(facts, repaired, starts)
     if failing is not None:
         model, g = failing
         raise PrivacyViolation(
@@ -227,7 +228,7 @@ def release_all(
         )
     low = np.minimum.reduceat(rows.qi, starts[:-1], axis=0)
     high = np.maximum.reduceat(rows.qi, starts[:-1], axis=0)
-    losses = _losses(rows, starts, low, high, schema)
+    losses = _losses(rows.qi, starts, low, high, schema)
     total = _weighted(losses, schema)
     lost = losses, total.tolist(), np.round(total, 4).tolist()
     box = members, starts.tolist(), ids, low, high, *lost, people, reasons
@@ -279,11 +280,11 @@ def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> t
     return np.asarray(by_ref[np.lexsort((shuffle, group))]), members, ids
 
 
-def _losses(rows: Batch, starts: Ints, low: Ints, high: Ints, schema: Schema) -> Floats:
+def _losses(qi: Ints, starts: Ints, low: Ints, high: Ints, schema: Schema) -> Floats:
     losses = cell_prices(schema.prices.facts, schema.prices.values, low, high)
     for q, column in enumerate(schema.quasi):
         if isinstance(column.hierarchy, ValueSet):
-            losses[:, q] = [column.hierarchy.loss_of(rows.qi[a:b, q]) for a, b in pairwise(starts)]
+            losses[:, q] = [column.hierarchy.loss_of(qi[a:b, q]) for a, b in pairwise(starts)]
     return losses
 
 

@@ -1,4 +1,4 @@
-"""Keyed hashes from one secret: sensitive values, group ids and row orders. No key serves two purposes.
+"""Keyed hashes from one secret: sensitive values, group ids, row orders, changed fields. No key serves two purposes.
 
 Subjects need no secret: they are compared within one process, and its own hash, keyed at random, is enough for that.
 """
@@ -6,6 +6,7 @@ Subjects need no secret: they are compared within one process, and its own hash,
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
@@ -36,6 +37,7 @@ class Keys:
         self.group = _derive(root, b"group")
         self.ledger = _derive(root, b"ledger")
         self.subject = _derive(root, b"subject")
+        self.field = _derive(root, b"field")
 
     def __repr__(self) -> str:
         return "<Keys>"
@@ -54,6 +56,12 @@ def _derive(root: bytes, purpose: bytes) -> bytes:
 def keyed(key: bytes, data: bytes) -> int:
     """Return a 64-bit keyed hash as a signed integer."""
     return int.from_bytes(hashlib.blake2b(data, key=key, digest_size=8).digest(), "little", signed=True)
+
+
+def keyed_bytes(key: bytes, *parts: str) -> bytes:
+    """Return the 32 bytes of an HMAC over some texts; no two lists of texts are taken for one another."""
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return hmac.digest(key, b"".join(b"%d:%b" % (len(part), part) for part in encoded), "sha256")
 
 
 def hash_subjects(
@@ -87,16 +95,16 @@ class ValueHash:
     def __call__(self, values: Sequence[Any]) -> Ints:
         """Return one code per value, `missing` for what means that there is none."""
         try:
-            return np.fromiter(map(self._memo.__getitem__, map(_key_of, values)), np.int64, len(values))
+            return np.fromiter(map(self._memo.__getitem__, map(memo_key, values)), np.int64, len(values))
         except KeyError:
             if len(self._memo) > MEMO_LIMIT:
                 self._memo.clear()
             for value in values:
-                if (known := _key_of(value)) not in self._memo:
+                if (known := memo_key(value)) not in self._memo:
                     self._memo[known] = keyed(self._key, msgspec.json.encode(self._spelling(value)))
-            return np.fromiter(map(self._memo.__getitem__, map(_key_of, values)), np.int64, len(values))
+            return np.fromiter(map(self._memo.__getitem__, map(memo_key, values)), np.int64, len(values))
 
 
-def _key_of(value: Any) -> Any:
+def memo_key(value: Any) -> Any:
     """Return a dictionary key that keeps booleans apart from the numbers they equal in Python."""
     return value if type(value) is not bool else text_of(value)

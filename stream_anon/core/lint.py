@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 
 from stream_anon.core.decode import Decoder
+from stream_anon.core.fields import publish_warnings
+from stream_anon.core.fields.keep import Keep
 from stream_anon.core.hierarchy import Hierarchy, Tree, Trouble
 from stream_anon.core.hierarchy.settings import at
 from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
 from stream_anon.core.spelling import Spelling, near_equal
-from stream_anon.errors import Problem, warning
+from stream_anon.errors import Problem, nearest, warning
 from stream_anon.policy import LoadedPolicy, Policy
+from stream_anon.policy.attributes import Insensitive
+from stream_anon.policy.rules import field_uses
 
 MANY = 8
 """Quasi-identifiers. With more, almost everyone is far from everyone else and groups lose nearly everything."""
@@ -42,6 +46,7 @@ def warnings(loaded: LoadedPolicy, schema: Schema, rows: Iterable[Row] | None = 
         *_subject(loaded.policy),
         *_many(loaded.policy),
         *_shapes(loaded.policy),
+        *_published(loaded.policy),
         *_secrets(loaded),
         *exposed(loaded.policy),
         *_trees(schema),
@@ -97,6 +102,11 @@ def _shapes(policy: Policy) -> Iterator[Problem]:
         yield from at(("attributes", name, "hierarchy"), attribute.hierarchy.quasi_warnings())
 
 
+def _published(policy: Policy) -> Iterator[Problem]:
+    for use, publish in field_uses(policy):
+        yield from publish_warnings(use, publish)
+
+
 def _secrets(loaded: LoadedPolicy) -> Iterator[Problem]:
     places: list[Path] = [("secret",)] if loaded.policy.secret is not None else []
     options = loaded.policy.kafka.options if loaded.policy.kafka else {}
@@ -143,8 +153,27 @@ def _columns(schema: Schema) -> list[QuasiColumn | SensitiveColumn]:
     return [*schema.quasi, *schema.sensitive]
 
 
+def _changes(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
+    """Yield fields of which some values cannot be changed, and put what is published in the place of the others."""
+    changed: dict[str, list[Any]] = {}
+    for name, action in schema.actions.items():
+        changed[name], refused = action.apply({n: [row.get(n) for row in rows] for n in (name, *action.reads)})
+        if refused:
+            message = f"{len(refused):,} of {len(rows):,} rows of the sample have a value that cannot be published so"
+            hint = "such records are rejected: correct the settings, or say missing: null"
+            yield warning(("attributes", name, "publish"), "value-not-changed", message, hint)
+    for i, row in enumerate(rows):
+        rows[i] = {**row, **{name: values[i] for name, values in changed.items() if name in row}}
+
+
 def _sample(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
-    hierarchies = _hierarchies(schema)
+    yield from _changes(schema, rows)
+    fields = {name for row in rows for name in row}
+    absent = [column.name for column in _columns(schema) if rows and column.name not in fields]
+    for name in absent:
+        hint = nearest(name, sorted(fields - schema.policy.attributes.keys())) or "does the data spell its name so?"
+        yield warning(("attributes", name), "value-missing", "no row of the sample has a value in this field", hint)
+    hierarchies = {name: hierarchy for name, hierarchy in _hierarchies(schema).items() if name not in absent}
     types = {column.name: column.type for column in _columns(schema)}
     for name, hierarchy in hierarchies.items():
         decoder = Decoder({name: types[name]})
@@ -155,7 +184,7 @@ def _sample(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
         values = [row[column.name] for row in rows if column.name in row]
         yield from _spellings(("attributes", column.name), column.spelling, values)
     for name, attribute in schema.policy.attributes.items():
-        if attribute.role == "insensitive":
+        if isinstance(attribute, Insensitive) and isinstance(attribute.publish, Keep):
             yield from _uniqueness(("attributes", name), [row[name] for row in rows if name in row])
 
 

@@ -34,8 +34,7 @@ def records_of(group: Group) -> Iterator[dict[str, Any]]:
     """Yield the records of a group, in the published order."""
     released, place = group.released, group.place
     template, labels, envelope = released.schema.template, labels_of(group), released.envelope(place)
-    values = _values(released, released.starts[place], released.starts[place + 1])
-    for row, cells in enumerate(values.tolist(), envelope.first):
+    for row, cells in enumerate(values_of(group).tolist(), envelope.first):
         yield template.nested([*labels, *cells], envelope, row)
 
 
@@ -55,6 +54,12 @@ def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
             else:
                 yield from (list(map(_JSON.encode, records_of(group))) for group in groups[first:last])
             first = last
+
+
+def values_of(group: Group) -> Objects:
+    """Return what is published of a group's rows beside their labels, in the published order."""
+    starts, place = group.released.starts, group.place
+    return _values(group.released, starts[place], starts[place + 1])
 
 
 def _values(released: Released, begin: int, end: int) -> Objects:

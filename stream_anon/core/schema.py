@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from stream_anon.core.fields import Action, ChangeSettings, Materials
 from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble
 from stream_anon.core.hierarchy.tree import text_of
 from stream_anon.core.kernels import Prices, pack
-from stream_anon.core.keys import MEMO_LIMIT, Keys, ValueHash
+from stream_anon.core.keys import MEMO_LIMIT, Keys, ValueHash, memo_key
 from stream_anon.core.privacy import ColumnModelSettings, Requirements
 from stream_anon.core.privacy import build as build_models
 from stream_anon.core.record_template import RecordTemplate
@@ -93,7 +94,8 @@ class SensitiveColumn:
     def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
         """Return codes of values, and which of them have none."""
         if self.hierarchy is not None:
-            return self.hierarchy.encode([self._labels[value] for value in values] if self._labels else values)
+            labels = self._labels
+            return self.hierarchy.encode([labels[memo_key(value)] for value in values] if labels else values)
         codes = self._hash(values)
         missing = (codes == self._hash.missing) * int(Trouble.MISSING)
         return codes, missing if missing.any() and not self.missing_allowed else None
@@ -131,9 +133,10 @@ class Labels(dict[Any, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What the core knows of a policy. `published` are the columns whose values are published as they came.
+    """What the core knows of a policy. `published` are the columns of which each record has a value of its own.
 
-    `lists` are those of them that may hold a list of scalars; all others hold scalars.
+    They are published as they came, but for those that have an action. `lists` are those of them that may hold a list
+    of scalars; all others hold scalars.
     """
 
     policy: Policy
@@ -141,6 +144,7 @@ class Schema:
     sensitive: tuple[SensitiveColumn, ...]
     published: tuple[str, ...]
     lists: frozenset[str]
+    actions: Mapping[str, Action]
     subject: str | None
     naming: Spelling
     requirements: Requirements
@@ -164,6 +168,9 @@ class Schema:
     @classmethod
     def of(cls, policy: Policy) -> Schema:
         """Build and check everything for a policy, whether or not it came from a file."""
+        if not isinstance(policy, Policy):
+            read = "load_policy(path) reads one from a file, Policy.model_validate(data) makes one of a mapping"
+            raise TypeError(f"a Policy is needed, not a {type(policy).__name__}: {read}")
         return cls.compile(_InMemory(policy))
 
     @classmethod
@@ -205,14 +212,15 @@ class Schema:
             policy=policy,
             quasi=quasi,
             sensitive=sensitive,
-            published=policy.published_as_is,
+            published=policy.published,
             lists=frozenset(name for name, a in policy.attributes.items() if isinstance(a, Insensitive) and a.list),
+            actions=_actions(policy, keys),
             subject=policy.subject,
             naming=_naming(policy),
             requirements=requirements,
             keys=keys,
             prices=pack([column.hierarchy for column in quasi], _shares([column.weight for column in quasi])),
-            template=RecordTemplate(named, policy.published_as_is, f"{policy.name}@{fingerprint[:6]}"),
+            template=RecordTemplate(named, policy.published, f"{policy.name}@{fingerprint[:6]}"),
             fingerprint=fingerprint,
         )
 
@@ -221,6 +229,20 @@ def _naming(policy: Policy) -> Spelling:
     """Return how the texts that name people are compared."""
     named = policy.attributes.get(policy.subject or "")
     return Spelling(named.normalize if isinstance(named, Identifier) else EVERY_RULE, policy.missing_values)
+
+
+def _actions(policy: Policy, keys: Keys) -> dict[str, Action]:
+    """Return what is done to columns before they are published, by their names."""
+    identifiers = tuple(name for name, a in policy.attributes.items() if isinstance(a, Identifier))
+    found: dict[str, Action] = {}
+    for name in policy.published:
+        attribute, settings = policy.attributes[name], policy.publish(name)
+        if isinstance(settings, ChangeSettings):
+            rules = EVERY_RULE if isinstance(attribute, Insensitive | QuasiIdentifier) else attribute.normalize
+            spelling = Spelling(rules, policy.missing_values)
+            materials = Materials(policy.name, name, keys, spelling, _naming(policy), policy.subject, identifiers)
+            found[name] = Action.of(settings, materials, null=isinstance(attribute, Sensitive))
+    return found
 
 
 def _sensitive(

@@ -7,8 +7,25 @@ from collections.abc import Iterable, Sequence
 
 from stream_anon.core.hierarchy.tree import text_of
 
-_INVISIBLE = "Cf"
-"""Zero-width spaces and joiners, marks of direction and the like: two texts that differ in them look the same."""
+_UNSEEN = frozenset({"Cf", "Cc"})
+"""Categories of zero-width spaces, marks of direction, control characters: texts that differ in them look the same."""
+
+_BLANK = frozenset(
+    chr(code)
+    for first, last in (
+        (0x034F, 0x034F),  # the combining grapheme joiner
+        (0x115F, 0x1160),  # fillers of Hangul, here and below
+        (0x17B4, 0x17B5),
+        (0x180B, 0x180F),  # selectors of variants, here and below
+        (0x2800, 0x2800),  # Braille without a dot
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),
+        (0xFFA0, 0xFFA0),
+        (0xE0100, 0xE01EF),
+    )
+    for code in range(first, last + 1)
+)
+"""Letters and marks that show nothing, in categories whose others do."""
 
 EVERY_RULE = ("unicode", "space", "case")
 
@@ -17,7 +34,8 @@ class Spelling:
     """The rules for comparing texts, and for which of them mean a missing value.
 
     `rules` may hold `unicode` (compatible characters are one, invisible ones are none), `space` (around the text does
-    not count) and `case` (upper and lower are one). `missing` are the words for nothing, compared in the same way.
+    not count, within it any amount is one) and `case` (upper and lower are one). `missing` are the words for nothing,
+    compared in the same way.
 
     >>> spelling = Spelling(("unicode", "space", "case"), ["n/a"])
     >>> spelling("Hiv "), spelling("HIV"), spelling("\\uff28\\uff29\\uff36\\u200b"), spelling("N/A"), spelling(7.0)
@@ -31,7 +49,7 @@ class Spelling:
 
     def __call__(self, value: object) -> str | None:
         """Return the text by which a value is known, None if it means a missing value."""
-        if value is None:
+        if value is None or value != value:  # NaN is not equal to itself
             return None
         if isinstance(value, str):
             text = self.fold(value)
@@ -41,11 +59,16 @@ class Spelling:
 
     def fold(self, text: str) -> str:
         """Return the text without the differences that the rules ignore."""
-        if self._unicode and not text.isascii():
-            text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != _INVISIBLE)
+        if self._unicode and not (text.isascii() and text.isprintable()):
+            text = unicodedata.normalize("NFKC", "".join(filter(_is_seen, text)))
         if self._case:
             text = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text.casefold())
-        return text.strip() if self._space else text
+        return " ".join(text.split()) if self._space else text
+
+
+def _is_seen(character: str) -> bool:
+    """Tell whether a character shows, if only as a space."""
+    return character.isspace() or (character not in _BLANK and unicodedata.category(character) not in _UNSEEN)
 
 
 def near_equal(texts: Iterable[str]) -> int:

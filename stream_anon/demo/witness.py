@@ -36,7 +36,8 @@ class Witness:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._names = {column.name for column in schema.quasi} | set(schema.published)
-        self._hidden = [name for name, a in schema.policy.attributes.items() if a.role == "identifier"]
+        identifiers = (name for name, a in schema.policy.attributes.items() if a.role == "identifier")
+        self._hidden = [name for name in identifiers if name not in schema.published]
         self._diverse = {m.attribute: m.l for m in schema.policy.privacy if isinstance(m, LDiversitySettings)}
         self._inside: dict[int, tuple[bytes, float]] = {}
         self.received = 0

@@ -2,7 +2,8 @@
 
 A record has as many cells as the header; one with more or fewer is rejected, so that no value slips into another
 column. Quoting is strict. A record that never closes its quote is cut off after `MOST_LINES` lines: its first line is
-rejected, and reading goes on with the next one.
+rejected, and reading goes on with the next one. So it is where one quote too few and one too many, some rows on, would
+make a cell of whole rows.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from stream_anon.core.decode import LineCount, Payload, Reject
 from stream_anon.errors import StreamAnonError
+from stream_anon.formats.format import refuse_same_names
 from stream_anon.formats.lines import LINE_LIMIT
 
 MOST_LINES = 100
@@ -104,6 +106,9 @@ class CsvRecords:
                 self._name_columns(cells)
                 self.count.header += source.next - start
                 return source.next
+            elif source.next - start > 1 and self._holds_rows(cells):
+                records.append((lines[start][0], Reject.NOT_CSV))
+                return start + 1
             else:
                 self.count.continued += source.next - start - 1
                 right = len(cells) == len(self._columns)
@@ -113,12 +118,20 @@ class CsvRecords:
     def _is_blank(self, cells: Sequence[str]) -> bool:
         return not cells or (len(cells) == 1 != len(self._columns) and not cells[0].strip())
 
+    def _holds_rows(self, cells: Sequence[str]) -> bool:
+        """Tell whether a cell is the end of one row, whole rows perhaps, and the beginning of another, cell by cell."""
+        last = len(self._columns) - 1
+        if last == 0 or len(cells) != last + 1:
+            return False
+        for place, cell in enumerate(cells):
+            before, *between = (line.count(self._delimiter) for line in cell.split("\n"))
+            if between and (before, between.pop()) == (last - place, place) and all(count == last for count in between):
+                return True
+        return False
+
     def _name_columns(self, cells: Sequence[str]) -> None:
         names = [cell.strip() for cell in cells]
-        for place, name in enumerate(names):
-            if name in names[:place]:
-                first = names.index(name) + 1
-                raise StreamAnonError(f"{self._name}: columns {first} and {place + 1} have the same name: rename one")
+        refuse_same_names(self._name, names)
         self._columns = names
 
     def _no_header(self) -> StreamAnonError:

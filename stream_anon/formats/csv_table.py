@@ -15,7 +15,8 @@ from stream_anon.formats.format import Format, Part, flat
 from stream_anon.formats.lines import Lines
 from stream_anon.formats.text_file import read_lines
 
-_FORMULA = frozenset("=+-@\t\r")
+_FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""What begins a formula in some spreadsheet: signs, their full-width forms, and blanks before them."""
 
 
 class CsvWriter:
@@ -24,8 +25,9 @@ class CsvWriter:
     Text that a spreadsheet would run as a formula gets a `'` in front, unless `quote_formulas` is off.
     """
 
-    def __init__(self, file: IO[bytes], quote_formulas: bool = True) -> None:
+    def __init__(self, file: IO[bytes], quote_formulas: bool = True, delimiter: str = ",") -> None:
         self._quote = quote_formulas
+        self._delimiter = delimiter
         self._text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         self._writer: csv.DictWriter[str] | None = None
 
@@ -33,7 +35,9 @@ class CsvWriter:
         """Write the records of some groups."""
         for group in groups:
             if self._writer is None:
-                self._writer = csv.DictWriter(self._text, _columns(group), lineterminator="\n", restval="")
+                self._writer = csv.DictWriter(
+                    self._text, _columns(group), lineterminator="\n", restval="", delimiter=self._delimiter
+                )
                 self._writer.writeheader()
             quote = self._quote
             self._writer.writerows({k: _cell(v, quote) for k, v in flat(record).items()} for record in group.records())
@@ -61,10 +65,10 @@ def _cell(value: Any, quote: bool) -> Any:
 
 
 class CsvTable(Format):
-    """CSV and TSV files, read as `pipe --csv` reads them, so that both reject the same lines."""
+    """CSV files, read as `pipe --csv` reads them, so that both reject the same lines."""
 
     name: ClassVar[str] = "csv"
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv")
+    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
     text: ClassVar[bool] = True
     continues: ClassVar[bool] = True
 
@@ -77,3 +81,14 @@ class CsvTable(Format):
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> CsvWriter:
         """Return a writer of lines."""
         return CsvWriter(file, quote_formulas)
+
+
+class TsvTable(CsvTable):
+    """The same with tabs: read as CSV is, written with a tab between cells."""
+
+    name: ClassVar[str] = "tsv"
+    suffixes: ClassVar[tuple[str, ...]] = (".tsv",)
+
+    def writer(self, file: IO[bytes], quote_formulas: bool = True) -> CsvWriter:
+        """Return a writer of lines."""
+        return CsvWriter(file, quote_formulas, delimiter="\t")

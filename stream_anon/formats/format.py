@@ -87,13 +87,24 @@ class Format(ABC):
     def read(self, path: Path, at_once: int) -> Iterator[Part]:
         """Yield the rows of a file, up to so many at a time.
 
-        A row is JSON in bytes, or its fields by dotted name; what is no row is the code of a rejection. `OSError` may
-        be raised; a file of another kind is a `TableError` that names it.
+        A row is JSON in bytes, or its cells by name, dotted or one in the other; what is no row is the code of a
+        rejection. `OSError` may be raised; a file of another kind is a `TableError` that names it.
         """
 
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> RecordWriter:
         """Return a writer into an open file, which stays open; raise TableError if the format can only be read."""
         raise TableError(f"{self.name} files can be read, not written")
+
+
+def refuse_same_names(place: str, names: Sequence[str]) -> None:
+    """Raise TableError if two columns have one name: nobody could say whose cells are meant.
+
+    Columns are told by number: without a header the first row stands in the place of the names.
+    """
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            first = names.index(name) + 1
+            raise TableError(f"{place}: columns {first} and {number + 1} have the same name: rename one")
 
 
 def flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

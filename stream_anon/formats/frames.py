@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from stream_anon.core.decode import Payload, Reject
+from stream_anon.formats.format import refuse_same_names
 
 Records = Iterable[Mapping[str, Any] | bytes | str]
 """Plain records: mappings, or JSON text."""
@@ -20,17 +22,21 @@ def kind_of_frame(table: Any) -> str:
 
 
 def records_of(table: Any) -> Iterator[Mapping[str, Any] | bytes | str]:
-    """Yield the records of a table in memory.
+    """Yield the records of a table in memory; raise TypeError for what is one record, or a name, and no table.
 
     >>> list(records_of([{"a": 1}]))
     [{'a': 1}]
     """
+    if isinstance(table, str | bytes | Mapping | os.PathLike):
+        raise TypeError(f"records are needed, many of them, not one {type(table).__name__}: put one record into a list")
     match kind_of_frame(table):
         case "pandas":
+            refuse_same_names("the table", [str(name) for name in table.columns])
             yield from table.to_dict("records")
         case "polars":
             yield from table.iter_rows(named=True)
         case "arrow":
+            refuse_same_names("the table", table.column_names)
             for part in table.to_batches(max_chunksize=10_000):
                 yield from part.to_pylist()
         case _:

@@ -9,6 +9,7 @@ from typing import IO, ClassVar
 from stream_anon.core.gate import Group
 from stream_anon.core.publish import encode_lines
 from stream_anon.formats.format import Format, Part
+from stream_anon.formats.json_array import holds_an_array, read_array
 from stream_anon.formats.lines import Lines
 from stream_anon.formats.text_file import read_lines
 
@@ -35,7 +36,10 @@ class JsonLines(Format):
     continues: ClassVar[bool] = True
 
     def read(self, path: Path, at_once: int) -> Iterator[Part]:
-        """Yield the lines of a file."""
+        """Yield the lines of a file, or the items of the array that a .json file may be."""
+        if path.suffix.lower() == ".json" and holds_an_array(path):
+            yield from read_array(path, at_once)
+            return
         with path.open("rb", buffering=0) as file:
             lines = Lines(file.fileno())
             yield from read_lines(path, lines, lines, at_once)

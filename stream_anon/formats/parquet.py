@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +15,7 @@ from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Interval
 from stream_anon.core.record_template import ENVELOPE
 from stream_anon.core.schema import Schema
-from stream_anon.formats.format import Format, Part, TableError, flat
+from stream_anon.formats.format import Format, Part, TableError, refuse_same_names
 
 _TELLING = 10_000  # records that show what types the columns of a file have
 
@@ -69,7 +69,7 @@ def _solid(pa: Any, column: Any, schema: Schema) -> Any:
 
 
 class Parquet(Format):
-    """Parquet files; nested fields by dotted name, intervals and sets as lists."""
+    """Parquet files; structures are read as objects are in JSON, intervals and sets are written as lists."""
 
     name: ClassVar[str] = "parquet"
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
@@ -80,9 +80,10 @@ class Parquet(Format):
         with path.open("rb") as raw:
             try:
                 file = parquet.ParquetFile(raw)
+                refuse_same_names(str(path), list(_paths(file.schema_arrow)))
                 total, number = max(file.metadata.num_rows, 1), 1
                 for part in file.iter_batches(batch_size=at_once):
-                    cells = [{name: _as_json(cell) for name, cell in flat(row).items()} for row in part.to_pylist()]
+                    cells = [_as_json(row) for row in part.to_pylist()]
                     numbers = np.arange(number, number + len(cells))
                     yield Part(number, numbers, cells, (number - 1 + len(cells)) / total)
                     number += len(cells)
@@ -94,8 +95,18 @@ class Parquet(Format):
         return ParquetWriter(file)
 
 
+def _paths(fields: Iterable[Any], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted names of columns, and of the fields inside them."""
+    for field in fields:
+        yield f"{prefix}{field.name}"
+        if field.type.num_fields and hasattr(field.type, "field"):
+            yield from _paths(map(field.type.field, range(field.type.num_fields)), f"{prefix}{field.name}.")
+
+
 def _as_json(value: Any) -> Any:
-    """Return a cell as JSON would hold it: dates and instants as text, decimals as numbers."""
+    """Return a cell as JSON would hold it: dates and instants as text, decimals as numbers, no nulls in objects."""
+    if isinstance(value, dict):
+        return {name: _as_json(cell) for name, cell in value.items() if cell is not None}
     if isinstance(value, date):  # an instant is a date too
         return value.isoformat()
     return float(value) if isinstance(value, Decimal) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 from collections.abc import Iterator
@@ -48,6 +49,14 @@ class Resumed(io.RawIOBase):
         return len(new)
 
 
+def _claim(file: BinaryIO, path: Path) -> None:
+    """Lock the file for this run, or raise TableError: two runs would write into each other's records."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise TableError(f"{path}: another run is writing it; wait for its end, or name another file") from None
+
+
 @contextmanager
 def resumed_file(path: Path) -> Iterator[Resumed]:
     """Open a file that grows as `PATH.partial` and is renamed at the end; continue an earlier, interrupted one."""
@@ -56,6 +65,7 @@ def resumed_file(path: Path) -> Iterator[Resumed]:
     try:
         partial.touch()
         with partial.open("r+b") as file:
+            _claim(file, path)
             resumed = Resumed(file, partial)
             yield resumed
             if resumed.left:

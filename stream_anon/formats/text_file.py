@@ -4,16 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
-from stream_anon.core.decode import Payload
-from stream_anon.formats.csv_lines import CsvLines
+from stream_anon.core.decode import LineCount, Payload
 from stream_anon.formats.format import Part
 from stream_anon.formats.lines import Lines
 
 
-def read_lines(path: Path, lines: Lines, source: Lines | CsvLines, at_once: int) -> Iterator[Part]:
+class Source(Protocol):
+    """What makes records of lines: `Lines` itself, where each line is one, or a reader on top of it."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the input has ended."""
+        ...
+
+    @property
+    def count(self) -> LineCount:
+        """The counts of where the lines read so far went."""
+        ...
+
+    def read(self, timeout: float | None) -> list[tuple[int, Payload]]:
+        """Return the records that have arrived, each with the number of its first line."""
+        ...
+
+
+def read_lines(path: Path, lines: Lines, source: Source, at_once: int) -> Iterator[Part]:
     """Yield the records that `source` makes of the lines of a file."""
     size, first = max(path.stat().st_size, 1), 1
     waiting: list[tuple[int, Payload]] = []

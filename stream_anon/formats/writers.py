@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from stream_anon.formats.format import RecordWriter, TableError
+from stream_anon.formats.format import Format, RecordWriter, TableError
 from stream_anon.formats.tables import format_of
 
-__all__ = ["RecordWriter", "new_file", "refuse_to_overwrite", "writer_for"]
+__all__ = [
+    "RecordWriter",
+    "keep_apart",
+    "new_file",
+    "refuse_to_overwrite",
+    "refuse_what_cannot_be_written",
+    "writer_for",
+]
 
 
 @contextmanager
@@ -39,6 +46,28 @@ def refuse_to_overwrite(path: Path, overwrite: bool = False) -> None:
         raise TableError(f"{path}: cannot be written: there is no folder {path.parent}")
     if path.exists() and not overwrite:
         raise TableError(f"{path}: already exists; name another file, or pass --force")
+
+
+def keep_apart(read: Sequence[Path | None], written: Sequence[Path | None]) -> None:
+    """Raise TableError if a file that is read would be written too, or two outputs are one file, whatever its names."""
+    known = [path for path in read if path is not None]
+    for path in filter(None, written):
+        if any(_are_one(path, other) for other in known):
+            raise TableError(f"{path}: this command reads or writes it already; name another file")
+        known.append(path)
+
+
+def _are_one(path: Path, other: Path) -> bool:
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return os.path.realpath(path) == os.path.realpath(other)
+
+
+def refuse_what_cannot_be_written(path: Path) -> None:
+    """Raise TableError if files of that name cannot be written: before the work, not after it."""
+    made = format_of(path)
+    if type(made).writer is Format.writer:
+        raise TableError(f"{path}: {made.name} files can be read, not written")
 
 
 def writer_for(path: Path, file: IO[bytes], quote_formulas: bool = True) -> RecordWriter:

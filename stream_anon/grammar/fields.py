@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-_DURATION = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>ms|s|m|h)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 class Settings(BaseModel):
@@ -28,7 +28,7 @@ class Settings(BaseModel):
 
 
 def seconds(value: Any) -> Any:
-    """Turn a duration such as `5s`, `500ms`, `2m` or `1h` into seconds; numbers are seconds already.
+    """Turn a duration such as `5s`, `500ms`, `2m`, `1h` or `1d` into seconds; numbers are seconds already.
 
     >>> seconds("500ms"), seconds("2m"), seconds(3)
     (0.5, 120.0, 3.0)
@@ -36,7 +36,7 @@ def seconds(value: Any) -> Any:
     if isinstance(value, str):
         match = _DURATION.fullmatch(value.strip())
         if match is None:
-            raise ValueError("a duration is a number with a unit: 500ms, 5s, 2m, 1h")
+            raise ValueError("a duration is a number with a unit: 500ms, 5s, 2m, 1h, 1d")
         return float(match["number"]) * _SECONDS[match["unit"]]
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -47,9 +47,9 @@ Duration = Annotated[
     float,
     BeforeValidator(seconds),
     Field(gt=0, allow_inf_nan=False),
-    WithJsonSchema({"type": ["string", "number"], "pattern": r"^\d+(\.\d+)?\s*(ms|s|m|h)$", "exclusiveMinimum": 0}),
+    WithJsonSchema({"type": ["string", "number"], "pattern": r"^\d+(\.\d+)?\s*(ms|s|m|h|d)$", "exclusiveMinimum": 0}),
 ]
-"""A length of time in seconds, written `5s`, `500ms`, `2m`, `1h` or as a bare number of seconds."""
+"""A length of time in seconds, written `5s`, `500ms`, `2m`, `1h`, `1d` or as a bare number of seconds."""
 
 Share = Annotated[float, Field(gt=0, le=1), BeforeValidator(lambda v: float(v) if type(v) is int else v)]
 """A fraction in (0, 1]."""

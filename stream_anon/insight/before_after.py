@@ -44,5 +44,5 @@ def pairs(group: Group, parts: Iterable[Part], count: int) -> list[Pair]:
 
 def _record(payload: Payload) -> Record:
     if isinstance(payload, dict):
-        return {name: cell for name, cell in payload.items() if cell not in ("", None)}
+        return {name: cell for name, cell in flat(payload).items() if cell != ""}
     return flat(msgspec.json.decode(payload)) if isinstance(payload, bytes) else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,12 @@ _MEANINGS = {
     Reject.REGISTRY_FRAMING: "is not JSON; it looks like schema-registry framing",
 }
 
+_REMEDIES = {
+    Reject.CELL_COUNT: "put quotes around cells that hold the separator",
+    Reject.NOT_UTF8: "save the table as UTF-8; if many lines are told: iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW",
+    Reject.NOT_OBJECT: "if the file is one array of all records, name it .json",
+}
+
 
 @dataclass
 class Sample:
@@ -54,10 +61,17 @@ class Sample:
                 f"this record {_MEANINGS[code]}; {len(lines):,} of {count:,} in the sample would be rejected for it",
                 str(self.file),
                 lines[0],
+                hint=_REMEDIES.get(code, ""),
                 severity=Severity.WARNING,
             )
             for code, lines in kinds.items()
         ]
+
+
+def remedy_of(rejections: Sequence[Rejection]) -> str:
+    """Return what helps against the most frequent reason for lines that are not records."""
+    code = Counter(rejection.code for rejection in rejections).most_common(1)[0][0]
+    return _REMEDIES.get(code, f"look up {code} in docs/tables.md")
 
 
 def read_sample(path: Path, limit: int = LIMIT) -> Sample:
@@ -92,6 +106,6 @@ def letters(rejections: Sequence[Rejection]) -> list[dict[str, Any]]:
 
 def _row(payload: Payload) -> Row:
     if isinstance(payload, dict):
-        return {name: cell for name, cell in payload.items() if cell not in ("", None)}
+        return {name: cell for name, cell in flat(payload).items() if cell != ""}
     assert isinstance(payload, bytes)  # noqa: S101 - anything else was refused
-    return flat(msgspec.json.decode(payload))
+    return {name: value for name, value in flat(msgspec.json.decode(payload)).items() if value != ""}

@@ -72,6 +72,7 @@ class Doctor:
     input: str
     output: str
     dead_letter: str | None
+    ledger: str | None = None
 
     def examine(self) -> Iterator[Finding]:
         """Yield all findings, in the order in which trouble would show; end early if the broker does not answer."""
@@ -88,6 +89,9 @@ class Doctor:
         if self.dead_letter is not None:
             dead = self.dead_letter
             asks.append(lambda: self._topic("dead-letter topic", dead, "WRITE"))
+        if self.ledger is not None:
+            ledger = self.ledger
+            asks.append(lambda: self._topic("ledger topic", ledger, "WRITE", "READ"))
         for ask in [*asks, self._group, self._transactions, self._open, self._metadata, self._clock]:
             yield ask()
 
@@ -152,7 +156,7 @@ class Doctor:
         return Finding(question, False, f"one stays open: {where}", STAYS_OPEN)
 
     def _held_back(self) -> set[tuple[str, int, int]]:
-        topics = filter(None, (self.output, self.dead_letter))
+        topics = filter(None, (self.output, self.dead_letter, self.ledger))
         return {(topic, number, at) for topic in topics for number, at in self.broker.held_back(topic).items()}
 
     def _metadata(self) -> Finding:

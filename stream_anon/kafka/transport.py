@@ -125,7 +125,7 @@ class TopicFacts:
 class Outgoing(NamedTuple):
     """Records to be sent under one key, in their order. Their timestamp is the time of sending.
 
-    A `mark` is the header `MARK` of the first of them; `Transport.marks` finds it again.
+    A `mark` is the header `MARK` of the first of them; `Transport.read` finds it again.
     """
 
     topic: str
@@ -136,6 +136,25 @@ class Outgoing(NamedTuple):
 
 MARK = "stream-anon"
 """The name of the header that carries a mark."""
+
+
+class Placed(NamedTuple):
+    """One record for a partition of one's choice."""
+
+    topic: str
+    partition: int
+    key: bytes
+    value: bytes
+
+
+class Stored(NamedTuple):
+    """A record as a topic holds it; `mark` is empty if it carries none."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    mark: bytes = b""
 
 
 def partition_of(key: bytes, partitions: int) -> int:
@@ -189,11 +208,11 @@ class Transport(Protocol):
         Whoever goes on from that would repeat what such a transaction does: it serves to compare, never to restore.
         """
 
-    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
-        """Yield the marks of all records that partitions of a topic hold from the offsets of `since` on.
+    def read(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[Stored]:
+        """Yield the records that partitions of a topic hold now, from the offsets of `since` on, in any order of these.
 
-        A partition that `since` leaves out is read from its beginning. Only marks of committed records if
-        `committed`: then raise `AbortableError` while an open transaction hides some. Else all that any reader can see.
+        Only committed records if `committed`: then raise `AbortableError` while an open transaction hides some. Else
+        all that any reader can see. What lies before the first offset of a partition is gone and is left out.
         """
 
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
@@ -222,6 +241,12 @@ class Transport(Protocol):
 
     def send(self, records: Sequence[Outgoing]) -> None:
         """Add records to the open transaction."""
+
+    def write(self, records: Sequence[Placed]) -> list[int]:
+        """Add records to the open transaction, wait until the broker has taken them, and return their offsets.
+
+        Raises `AbortableError` if one was not taken, or if nobody says where it stands.
+        """
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Add offsets of the input to the open transaction, under the generation captured in `membership`.

@@ -10,7 +10,7 @@ from typing import Any
 from stream_anon.batch import build, partition
 from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
-from stream_anon.core.decode import Rejection
+from stream_anon.core.decode import Decoder, Reader, Rejection
 from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part
@@ -39,6 +39,7 @@ class Anonymization:
         options: Mapping[str, Any] | None = None,
         seed: int = 0,
         limits: Limits = NO_LIMITS,
+        reader: Callable[[Mapping[str, str]], Reader] = Decoder,
     ) -> None:
         self._per_pair = build(algorithm, options, seed).nanoseconds
         check(algorithm, schema)
@@ -47,13 +48,13 @@ class Anonymization:
         self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
         self.rows: Batch | None = None
         self.groups: list[Group] = []
-        self._limits = limits
+        self._limits, self._reader = limits, reader
         self._options = options
         self._seed = seed
 
     def read(self, parts: Iterable[Part], reject: Callable[[Sequence[Rejection]], None], progress: Progress) -> None:
         """Encode all rows and report those that cannot be encoded."""
-        self.rows = encode_all(parts, self.schema, self.tally, reject, progress)
+        self.rows = encode_all(parts, self.schema, self.tally, reject, progress, self._reader)
         self._limits.check(self.tally)
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from stream_anon.batch import partition
 from stream_anon.core.batch import Batch
-from stream_anon.core.decode import Rejection
+from stream_anon.core.decode import Decoder, Reader, Rejection
 from stream_anon.core.encode import Encoder
 from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
@@ -31,9 +31,10 @@ def encode_all(
     tally: Tally,
     reject: Callable[[Sequence[Rejection]], None],
     progress: Progress,
+    reader: Callable[[Mapping[str, str]], Reader] = Decoder,
 ) -> Batch | None:
     """Encode all rows of a table and report those that cannot be encoded. None if the table has no part."""
-    encoder, batches = Encoder(schema), []
+    encoder, batches = Encoder(schema, reader=reader), []
     for part in parts:
         encoded = part.encode(encoder, np.zeros(len(part)))
         tally.read(len(part), encoded.rejections)

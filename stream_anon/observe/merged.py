@@ -56,7 +56,13 @@ class Workers(Collector):
     def ready(self) -> bool:
         """Tell whether every worker runs and is ready."""
         answers = self._pool.map(lambda port: self._ask(port, "/readyz"), self._ports)
-        return all(self._running()) and all(answer is not None and answer[0] == 200 for answer in answers)
+        return all(self._running()) and all(map(_good, answers))
+
+    def why(self) -> str:
+        """Return what each worker that is not ready says about it."""
+        answers = enumerate(self._pool.map(lambda port: self._ask(port, "/readyz"), self._ports))
+        lacking = {n: "no answer" if answer is None else answer[1] for n, answer in answers if not _good(answer)}
+        return "\n".join(f"worker {number}: {' '.join(text.split())}" for number, text in lacking.items())
 
     def _metrics(self, port: int) -> str:
         answer = self._ask(port, "/metrics")
@@ -67,6 +73,10 @@ class Workers(Collector):
             with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=_PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
-            return error.code, ""
+            return error.code, error.read().decode()
         except OSError:
             return None
+
+
+def _good(answer: tuple[int, str] | None) -> bool:
+    return answer is not None and answer[0] == 200

@@ -66,7 +66,8 @@ class Metrics(Observer):
             "stage_duration_seconds", "Time in a step of the loop", (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3), "stage"
         )
         self._lag = gauge("consumer_lag_records", "Records not read yet", "partition")
-        self._ledger = gauge("offset_metadata_bytes", "Size of a partition's ledger", "partition")
+        self._ledger = gauge("offset_metadata_bytes", "Size of what lies beside a partition's offset", "partition")
+        self._record = gauge("ledger_record_bytes", "Size of a partition's ledger in the ledger topic", "partition")
         self._transactions = counter("transactions", "Transactions by result", "result")
         self._assigned = gauge("partitions_assigned", "Partitions worked on")
         self._quarantined = gauge("partitions_quarantined", "Partitions not touched, by reason", "code")
@@ -84,6 +85,8 @@ class Metrics(Observer):
             {"name": policy, "fingerprint": fingerprint[:12], "k_counts": counts}
         )
         self.last_round = time.monotonic()
+        age = gauge("round_age_seconds", "Time since the loop ended a round, told while it computes the next")
+        age.set_function(lambda: time.monotonic() - self.last_round)
 
     def consumed(self, records: int) -> None:
         """Count the records that were read."""
@@ -134,9 +137,11 @@ class Metrics(Observer):
         """Observe the duration of a step of the loop."""
         self._stage.labels(stage).observe(seconds)
 
-    def ledger(self, partition: int, characters: int) -> None:
-        """Set the size of a partition's ledger."""
-        self._ledger.labels(str(partition)).set(characters)
+    def ledger(self, partition: int, beside: int, whole: int) -> None:
+        """Set the size of what lies beside a partition's offset, and of its ledger if that lies in a topic."""
+        self._ledger.labels(str(partition)).set(beside)
+        if whole != beside:
+            self._record.labels(str(partition)).set(whole)
 
     def lag(self, partition: int, records: int) -> None:
         """Set the lag of a partition."""
@@ -157,7 +162,7 @@ class Metrics(Observer):
 
     def left(self, partition: int) -> None:
         """Remove the gauges of a partition: from now on its new owner reports them."""
-        for gauge in (self._lag, self._ledger):
+        for gauge in (self._lag, self._ledger, self._record):
             with suppress(KeyError):
                 gauge.remove(str(partition))
 

@@ -50,8 +50,8 @@ class Observer:
     def stage(self, stage: str, seconds: float) -> None:
         """Handle a named step of the loop that took this long."""
 
-    def ledger(self, partition: int, characters: int) -> None:
-        """Handle the size of the text committed with a partition's offset."""
+    def ledger(self, partition: int, beside: int, whole: int) -> None:
+        """Handle the size of the text committed beside a partition's offset, and that of the whole ledger."""
 
     def lag(self, partition: int, records: int) -> None:
         """Handle the number of records of a partition not read yet."""

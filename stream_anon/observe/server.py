@@ -23,6 +23,7 @@ CONNECTIONS = 64
 _REQUEST_SECONDS = 5.0  # to send a request, and again to take the answer
 _LONGEST_REQUEST = 8_192  # bytes of request line and headers
 _QUEUE = 1_024  # connections the system keeps until they are looked at; beyond it, it lets them wait for seconds
+_AT_ONCE = 16  # connections taken from there before some are closed again: each takes a descriptor that others need
 _THREADS = 4  # that make answers: those of several workers ask each of them
 _Answer = tuple[HTTPStatus, bytes, str]
 
@@ -30,7 +31,7 @@ _Answer = tuple[HTTPStatus, bytes, str]
 class StatusServer:
     """A server in its own thread. `live` is false when the loop hangs, `ready` while a partition is left out.
 
-    What `warning` says, if anything, stands below the answer of `/readyz`.
+    What `warning` says, if anything, stands below the answer of `/readyz`, and `why` below that of either if it is no.
     """
 
     def __init__(
@@ -41,16 +42,17 @@ class StatusServer:
         host: str = "127.0.0.1",
         port: int = 0,
         warning: Callable[[], str] = str,
+        why: Callable[[], str] = str,
     ) -> None:
-        self._warning = warning
+        self._warning, self._why = warning, why
         self._registry, self._live, self._ready = registry, live, ready
         self._read = threading.Event()
         self._open: dict[asyncio.StreamWriter, None] = {}  # in order of arrival
         try:
             self._socket = socket.create_server((host, port), backlog=_QUEUE)
         except OSError as error:
-            why = f"the status port {host}:{port} is not available: {error.strerror}"
-            raise StreamAnonError(f"{why}; choose another with --status-port") from None
+            taken = f"the status port {host}:{port} is not available: {error.strerror}"
+            raise StreamAnonError(f"{taken}; choose another with --status-port") from None
         self._port = int(self._socket.getsockname()[1])
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started, self._stopped = threading.Event(), asyncio.Event()
@@ -83,8 +85,9 @@ class StatusServer:
         self._loop = asyncio.get_running_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, "answer"))
         server = await asyncio.start_server(
-            self._answer_request, sock=self._socket, limit=_LONGEST_REQUEST, backlog=_QUEUE
+            self._answer_request, sock=self._socket, limit=_LONGEST_REQUEST, backlog=_AT_ONCE
         )
+        self._socket.listen(_QUEUE)  # for asyncio one number is both: how many may queue, and how many it takes at once
         self._started.set()
         await self._stopped.wait()
         server.close()
@@ -121,12 +124,17 @@ class StatusServer:
             return HTTPStatus.METHOD_NOT_ALLOWED, b"only GET\n", "text/plain"
         if path == "/metrics":
             accept = [value for name, _, value in (h.partition(":") for h in headers) if name.lower() == "accept"]
-            encode, kind = choose_encoder(",".join(accept))
+            try:
+                encode, kind = choose_encoder(",".join(accept))
+            except (TypeError, ValueError):  # a version that is no number: the client library compares it with one
+                encode, kind = choose_encoder("")
             return HTTPStatus.OK, encode(self._registry), kind
         if path in ("/livez", "/readyz"):
             good = self._live() and (path == "/livez" or self._ready())
             warning = self._warning() if path == "/readyz" else ""
-            body = ("ok\n" if good else "no\n") + (f"warning: {warning}\n" if warning else "")
+            why = "" if good else self._why()
+            body = ("ok\n" if good else "no\n") + (f"{why}\n" if why else "")
+            body += f"warning: {warning}\n" if warning else ""
             status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
             return status, body.encode(), "text/plain"
         return HTTPStatus.NOT_FOUND, b"not found\n", "text/plain"

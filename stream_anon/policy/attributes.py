@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from stream_anon.core.fields import PUBLISH_KINDS, AnyPublish
+from stream_anon.core.fields.drop import Drop
+from stream_anon.core.fields.keep import Keep
 from stream_anon.core.hierarchy import HIERARCHIES, AnyHierarchy
 from stream_anon.grammar.fields import Number, Settings
 
@@ -17,15 +20,33 @@ Differences = list[Literal["case", "space", "unicode"]]
 EVERY_DIFFERENCE: Differences = ["case", "space", "unicode"]
 
 
-class Identifier(Settings):
-    """Names a person. Never published; kept only as a hash, with a new key in each process, if it is the `subject`.
+class _Published(Settings):
+    """An attribute of which the policy may say how it is published."""
 
-    `normalize` says which differences between two texts do not make two people: `case`, surrounding `space`, forms of
-    `unicode` (compatible and invisible characters). All three by default.
+    usual: ClassVar[str]
+
+    @model_serializer(mode="wrap")
+    def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is usual: the fingerprint of a policy that does not use the word must not depend on it."""
+        found: dict[str, Any] = dump(self)
+        if found.get("publish", {}).get("kind") == self.usual:
+            del found["publish"]
+        return found
+
+
+class Identifier(_Published):
+    """Names a person. Not published unless `publish` says what stands in its place; never as it is.
+
+    If it is the `subject` it is kept as a hash, with a new key in each process. `normalize` says which differences
+    between two texts do not make two people: `case`, surrounding `space`, forms of `unicode` (compatible and invisible
+    characters). All three by default.
     """
+
+    usual = "drop"
 
     role: Literal["identifier"]
     normalize: Differences = EVERY_DIFFERENCE
+    publish: AnyPublish = Drop(kind="drop")
 
 
 class QuasiIdentifier(Settings):
@@ -43,13 +64,17 @@ class QuasiIdentifier(Settings):
     unknown: Absent = "reject"
 
 
-class Sensitive(Settings):
+class Sensitive(_Published):
     """What must not become known of a person: published as it is, in a group where it could be anyone's.
+
+    With `publish` it is rounded, masked or redacted first, and the models judge what is published.
 
     `guarding_node` and `psf` name the fields of the record in which the person says what to protect; such fields are
     read, obeyed and never published. `normalize` says which differences between two texts do not make two values:
     `case`, surrounding `space`, forms of `unicode`. A missing value (`missing: leaf`) never counts towards diversity.
     """
+
+    usual = "keep"
 
     role: Literal["sensitive"]
     type: Type = "category"
@@ -59,19 +84,24 @@ class Sensitive(Settings):
     normalize: Differences = EVERY_DIFFERENCE
     missing: Absent = "reject"
     unknown: Absent = "reject"
+    publish: AnyPublish = Keep(kind="keep")
 
 
-class Insensitive(Settings):
-    """Tells nothing of a person: published as it is.
+class Insensitive(_Published):
+    """Tells nothing of a person: published as it is, or changed as `publish` says.
 
     Its value is text, a number or a boolean; with `list`, a list of these too. A record with anything else in the field
     is rejected: an object could carry what nobody declared.
     """
 
+    usual = "keep"
+
     role: Literal["insensitive"]
     list: bool = False
+    publish: AnyPublish = Keep(kind="keep")
 
 
 Attribute = Annotated[Identifier | QuasiIdentifier | Sensitive | Insensitive, Field(discriminator="role")]
 
+PUBLISH_KINDS.on_change(lambda: [kind.model_rebuild(force=True) for kind in (Identifier, Sensitive, Insensitive)])
 HIERARCHIES.on_change(lambda: [kind.model_rebuild(force=True) for kind in (QuasiIdentifier, Sensitive)])

@@ -7,10 +7,11 @@ from typing import Literal
 
 from pydantic import Field, PrivateAttr, SecretStr
 
+from stream_anon.core.fields import PUBLISH_KINDS, PublishSettings
 from stream_anon.core.hierarchy import HIERARCHIES
 from stream_anon.core.privacy import MODELS, PrivacySettings
 from stream_anon.grammar.fields import Part, Settings
-from stream_anon.policy.attributes import Attribute, QuasiIdentifier, Sensitive
+from stream_anon.policy.attributes import Attribute, Identifier, Insensitive, QuasiIdentifier, Sensitive
 from stream_anon.policy.settings import (
     STREAM_ALGORITHMS,
     AlgorithmSettings,
@@ -60,10 +61,17 @@ class Policy(Settings):
         return {name: a for name, a in self.attributes.items() if isinstance(a, Sensitive)}
 
     @property
-    def published_as_is(self) -> tuple[str, ...]:
-        """The attributes whose values reach the output: sensitive ones first, then insensitive ones."""
-        return (*self.sensitive, *(name for name, a in self.attributes.items() if a.role == "insensitive"))
+    def published(self) -> tuple[str, ...]:
+        """The attributes of which each record has a value of its own in the output: sensitive ones, then all others."""
+        others = (name for name, a in self.attributes.items() if isinstance(a, Identifier | Insensitive))
+        return (*self.sensitive, *(name for name in others if self.publish(name).shown))
+
+    def publish(self, name: str) -> PublishSettings:
+        """Return what is done to an attribute that is not a quasi-identifier."""
+        attribute = self.attributes[name]
+        assert not isinstance(attribute, QuasiIdentifier)  # noqa: S101 - generalized, which is another thing
+        return attribute.publish
 
 
-for registry in (HIERARCHIES, MODELS, STREAM_ALGORITHMS):
+for registry in (HIERARCHIES, PUBLISH_KINDS, MODELS, STREAM_ALGORITHMS):
     registry.on_change(lambda: Policy.model_rebuild(force=True))

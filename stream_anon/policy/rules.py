@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stream_anon.core.fields import FieldUse, PublishSettings, publish_problems
 from stream_anon.core.hierarchy.settings import at, hierarchy_problems
 from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.errors import Problem, nearest
@@ -34,10 +35,12 @@ def problems(policy: Policy) -> list[Problem]:
         *_secret(policy),
         *_attributes(policy),
         *_read_fields(policy),
+        *_published(policy),
         *_privacy(policy),
         *_stream(policy),
         *_algorithm(policy),
         *_topics(policy),
+        *_registry(policy),
     ]
 
 
@@ -127,6 +130,24 @@ def _read_fields(policy: Policy) -> Iterator[Problem]:
             seen.append((field, key))
 
 
+def field_uses(policy: Policy) -> Iterator[tuple[FieldUse, PublishSettings]]:
+    """Yield every attribute of which something is said or usual besides generalizing, and what that is."""
+    roles: dict[str, str] = {name: attribute.role for name, attribute in policy.attributes.items()}
+    for sensitive in policy.sensitive.values():
+        roles |= {field: "request" for field in (sensitive.guarding_node, sensitive.psf) if field}
+    for name, attribute in policy.attributes.items():
+        if not isinstance(attribute, QuasiIdentifier):
+            type_ = attribute.type if isinstance(attribute, Sensitive) else None
+            secret = policy.secret is not None
+            use = FieldUse(name, attribute.role, type_, policy.subject, secret, people(policy), roles)
+            yield use, attribute.publish
+
+
+def _published(policy: Policy) -> Iterator[Problem]:
+    for use, publish in field_uses(policy):
+        yield from publish_problems(use, publish, bool(getattr(policy.attributes[use.name], "list", False)))
+
+
 def _overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(other + ".") or other.startswith(one + ".")
 
@@ -187,3 +208,29 @@ def _topics(policy: Policy) -> Iterator[Problem]:
             message = "this topic is used twice: what is published must not be read again, nor mixed with dead letters"
             yield Problem(("kafka", key), "same-topic", message, "name another topic")
         taken.add(topic)
+
+
+def _registry(policy: Policy) -> Iterator[Problem]:
+    if policy.kafka is None:
+        return
+    registry, format_ = policy.kafka.registry, policy.kafka.format
+    if registry is None:
+        if format_ not in ("auto", "json"):
+            message = f"messages in {format_} name their schemas by number, and no registry is given"
+            yield Problem(("kafka", "format"), "needs-registry", message, "add registry: {url: http://...}")
+        return
+    for url in [registry.url] if isinstance(registry.url, str) else registry.url:
+        if not url.startswith(("http://", "https://")):
+            message = "the address of a registry begins with http:// or https://"
+            yield Problem(
+                ("kafka", "registry", "url"), "bad-url", message, f"write http://{url.partition('://')[2] or url}"
+            )
+        elif "@" in url.partition("://")[2].partition("/")[0]:
+            message = "an address with credentials in it ends up in logs"
+            yield Problem(("kafka", "registry", "url"), "bad-url", message, "use username and password")
+    for one, other in (("username", "password"), ("password", "username"), ("key", "certificate")):
+        if getattr(registry, one) is not None and getattr(registry, other) is None:
+            yield Problem(("kafka", "registry", one), "half-credentials", f"{one} without {other}", f"add {other}")
+    if registry.token is not None and registry.username is not None:
+        message = "a token and a password are two ways to say who asks"
+        yield Problem(("kafka", "registry", "token"), "two-credentials", message, "keep one of them")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from stream_anon.errors import Problem
 from stream_anon.grammar.fields import Duration, Number, Settings, Share
@@ -102,11 +102,35 @@ for _kind in (CailSettings, FadsSettings, CastleSettings):
 AlgorithmSettings = Annotated[StreamAlgorithmSettings, STREAM_ALGORITHMS]
 
 
+class RegistrySettings(Settings):
+    """Where the schemas of messages are kept: any registry with Confluent's interface.
+
+    `url` is one address or several, tried in turn. Credentials are a `username` with a `password`, a `token`, or a
+    client's `certificate` with its `key`; `ca` is whom to trust. `subject` says under which name the schema of the
+    output is registered: by topic, by record, or by both. With `register_schema: false` it has to be there already.
+    """
+
+    url: str | list[str]
+    username: str | None = None
+    password: SecretStr | None = None
+    token: SecretStr | None = None
+    ca: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    subject: Literal["topic", "record", "topic_record"] = "topic"
+    register_schema: bool = True
+    timeout: Duration = 5.0
+
+
 class KafkaSettings(Settings):
     """Where records come from and go to. `options` are passed to the client by their Kafka names.
 
+    `ledger` is a compacted topic in which workers keep what waits and what is announced. Without one they keep it
+    beside their offsets, where a partition has room for some 20,000 records that wait.
+
     `client` is the library that talks to the broker; `auto` takes confluent-kafka, the faster one, where it is
-    installed, else kafka-python.
+    installed, else kafka-python. `format` is what messages are in, read and written: with `auto` each is read as what
+    it is, and the output is in the format that the `registry` has for the input, or JSON.
     """
 
     bootstrap: str
@@ -115,7 +139,10 @@ class KafkaSettings(Settings):
     output: str
     dead_letter: str | None = None
     dead_letter_payload: bool = False
+    ledger: str | None = None
     client: Literal["auto", "kafka-python", "confluent-kafka"] = "auto"
+    format: Literal["auto", "json", "avro", "protobuf", "json_schema"] = "auto"
+    registry: RegistrySettings | None = None
     options: dict[str, Any] = Field(default_factory=dict, repr=False)  # may hold passwords
 
 
@@ -127,6 +154,7 @@ __all__ = [
     "FadsSettings",
     "KafkaSettings",
     "MaxDelay",
+    "RegistrySettings",
     "Share",
     "StreamAlgorithmSettings",
     "StreamSettings",

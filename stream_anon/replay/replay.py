@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from stream_anon.core.decode import Decoder, Reject, Rejection
+from stream_anon.core.decode import Decoder, Reader, Reject, Rejection
 from stream_anon.core.encode import Encoder
 from stream_anon.core.hierarchy import Floats
 from stream_anon.core.schema import Schema
@@ -81,10 +81,11 @@ class Replay:
         field: str | None,
         writer: RecordWriter,
         limits: Limits = NO_LIMITS,
+        reader: Callable[[Mapping[str, str]], Reader] = Decoder,
     ) -> None:
         self._simulation = Simulation(schema, writer.write)
         self.pipeline = self._simulation.pipeline
-        self._encoder = Encoder(schema)
+        self._encoder = Encoder(schema, reader=reader)
         self._instants = instants
         self._field = field or ""
         self._writer = writer

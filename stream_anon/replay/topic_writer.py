@@ -22,7 +22,7 @@ from stream_anon.kafka.transport import (
 )
 from stream_anon.replay.offset_range import OffsetRange
 from stream_anon.replay.progress import ReplayProgress, ReplayProgressError
-from stream_anon.worker.ledger.codec import derive
+from stream_anon.worker.ledger.seal import derive
 
 AT_ONCE = 2_000
 """Records of a transaction, unless one group has more."""

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
-from stream_anon.core.batch import UNNUMBERED, Batch
+from stream_anon.core.batch import UNNUMBERED, Batch, Objects
 from stream_anon.core.hierarchy import Ints
 
 _FIRST_SIZE = 1024
-_COLUMNS = Batch.__struct_fields__
+_FACTS = tuple(name for name in Batch.__struct_fields__ if name != "values")
 _NONE = np.empty(0, dtype=np.int64)
 
 
@@ -19,12 +20,14 @@ class Buffer:
     """The rows in slots, and the order in which they arrived.
 
     A row is staged (its slot is filled), admitted (it waits and may be chosen for a group), withdrawn (it has been
-    chosen, or given up) and freed (its slot may be used again). `columns` has one place per slot.
+    chosen, or given up) and freed (its slot may be used again). `columns` has one place per slot and holds what decides
+    about groups; what is published unchanged lies apart from it, joined by the slot alone.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.columns: Batch = _no_columns()
+        self._values: Objects = self.columns.values
         self.latest = -1  # the highest serial number admitted
         self.held = np.zeros(0, dtype=np.bool_)  # rows that wait beyond their deadline, by the policy's will
         self._next_serial = 0
@@ -51,10 +54,11 @@ class Buffer:
     def stage(self, batch: Batch) -> Ints:
         """Fill slots with rows, number those that have no number yet, and return the slots in row order."""
         n = len(batch)
-        self._ensure(batch, n)
+        self._ensure(batch.take(slice(0, 0)), n)
         slots, self._free = self._free[len(self._free) - n :], self._free[: len(self._free) - n]
-        for name in _COLUMNS:
+        for name in _FACTS:
             getattr(self.columns, name)[slots] = getattr(batch, name)
+        self._values[slots] = batch.values
         fresh = batch.serial == UNNUMBERED
         first = max(self._next_serial, int(batch.serial.max(initial=UNNUMBERED)) + 1)
         self.columns.serial[slots] = np.where(fresh, first + np.cumsum(fresh) - 1, batch.serial)
@@ -88,7 +92,7 @@ class Buffer:
     def free(self, slots: Ints) -> None:
         """Free the slots of withdrawn rows that have left."""
         self._close_gaps()  # before a slot in the queue can mean another row
-        self.columns.values[slots] = None
+        self._values[slots] = None
         self._free = np.concatenate([self._free, slots[::-1]])
 
     def waiting(self) -> Ints:
@@ -116,8 +120,13 @@ class Buffer:
         return -1 if self.held[waiting[place]] else int(waiting[place])
 
     def rows(self, slots: Ints) -> Batch:
-        """Return the rows in these slots."""
-        return self.columns.take(slots)
+        """Return the rows in these slots, with what is published of them."""
+        return replace(self.columns.take(slots), values=self._values[slots])
+
+    @property
+    def everything(self) -> Batch:
+        """The columns together with what is published: a view for the gate, one place per slot."""
+        return replace(self.columns, values=self._values)
 
     def find(self, ref: Ints) -> Ints:
         """Return the slots of the waiting rows with these refs."""
@@ -135,14 +144,15 @@ class Buffer:
             self._first = 0
             self._gaps = False
 
-    def _ensure(self, batch: Batch, n: int) -> None:
-        """Make room for n more rows by doubling the columns."""
+    def _ensure(self, like: Batch, n: int) -> None:
+        """Make room for n more rows by doubling the columns; the first ones are shaped like these."""
         if len(self._free) >= n:
             return
         size = self.capacity
         grown = max(_FIRST_SIZE, 2 * size, size + n)
-        source = self.columns if size else batch
-        self.columns = Batch(*[_larger(getattr(source, name), grown, size) for name in _COLUMNS])
+        source = self.columns if size else like.facts
+        self.columns = Batch(*[_larger(getattr(source, name), grown, size) for name in Batch.__struct_fields__])
+        self._values = _larger(self._values if size else like.values, grown, size)
         self.held = _larger(self.held, grown, size)
         self._waiting = _larger(self._waiting, grown, size)
         self._free = np.concatenate([np.arange(grown - 1, size - 1, -1), self._free])

@@ -12,9 +12,9 @@ from stream_anon.core.schema import Schema
 from stream_anon.policy.settings import CailSettings
 from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.buffer import Buffer
-from stream_anon.stream.clearing import Clearing
-from stream_anon.stream.early import EarlyClusters
-from stream_anon.stream.pools import Pool, Pools
+from stream_anon.stream.joint.clearing import Clearing
+from stream_anon.stream.joint.early import EarlyClusters
+from stream_anon.stream.joint.pools import Pool, Pools
 
 FEW_POOLS, PACE, EVERY = 4, 8, 500
 """More pools than these few are not left to fall due together: no more than PACE times the average number of them is

@@ -63,7 +63,8 @@ class Engine:
         while taken < len(batch) and (room := min(self._buffer.room(), len(batch) - taken)):
             rows = batch.take(slice(taken, taken + room))
             fresh = rows.serial == UNNUMBERED
-            self._schema.requirements.observe(rows if fresh.all() else rows.take(fresh))  # the others were seen before
+            facts = rows.facts
+            self._schema.requirements.observe(facts if fresh.all() else facts.take(fresh))  # others were seen before
             self._arrive(self._buffer.stage(rows), fresh)
             taken += room
             outcome = self._release_chosen()
@@ -245,7 +246,7 @@ class Engine:
         groups: list[Group] = []
         slots, sizes, reasons = self._chosen
         if slots:
-            groups = release_all(self._buffer.columns, np.concatenate(slots), sizes, self._schema, reasons)
+            groups = release_all(self._buffer.everything, np.concatenate(slots), sizes, self._schema, reasons)
         if self._reusable is not None:
             self._reusable.remember(groups)
         suppressed = self._buffer.rows(np.concatenate(self._given_up)) if self._given_up else None

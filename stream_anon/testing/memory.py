@@ -12,9 +12,11 @@ from stream_anon.kafka.transport import (
     OutcomeUnknownError,
     Outgoing,
     Pending,
+    Placed,
     Polled,
     Ref,
     Slice,
+    Stored,
     TopicFacts,
     TransportError,
 )
@@ -147,15 +149,18 @@ class MemoryTransport:
         self._before("glance")
         return {p: self.broker.committed[p] for p in partitions if p in self.broker.committed}
 
-    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
-        """Yield the marks of records from some offsets on."""
-        self._before("marks")
-        for partition, log in enumerate(self.broker.logs(topic)):
+    def read(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[Stored]:
+        """Yield the records of some partitions from some offsets on."""
+        self._before("read")
+        logs = self.broker.logs(topic)
+        for partition, first in since.items():
+            log = logs[partition]
             if committed and log.stable_end() < len(log.entries):
                 raise AbortableError("an open transaction hides records")
-            for entry in log.entries[max(log.start, since.get(partition, 0)) :]:
-                if entry.mark and entry.visible(committed):
-                    yield entry.mark
+            for offset in range(max(log.start, first), len(log.entries)):
+                entry = log.entries[offset]
+                if entry.visible(committed):
+                    yield Stored(partition, offset, entry.key, entry.value, entry.mark)
 
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
         """Commit outside the group."""
@@ -209,6 +214,14 @@ class MemoryTransport:
                 self._before("send")
                 one = Outgoing(topic, key, [value], b"" if number else mark)
                 self.broker.append(self.broker.transaction(self._id, self._current()), one, 0.0)
+
+    def write(self, records: Sequence[Placed]) -> list[int]:
+        """Append one record after the other to partitions of the caller's choice."""
+        offsets = []
+        for record in records:
+            self._before("write")
+            offsets.append(self.broker.place(self.broker.transaction(self._id, self._current()), record, 0.0))
+        return offsets
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Hold offsets in the transaction."""

@@ -12,6 +12,7 @@ from stream_anon.kafka.transport import (
     FencedError,
     Membership,
     Outgoing,
+    Placed,
     TopicFacts,
     TransportError,
     partition_of,
@@ -170,6 +171,28 @@ class MemoryBroker:
         new[0].mark = mark
         logs[index].entries.extend(new)
         transaction.touched.add((topic, index))
+
+    def place(self, transaction: Transaction, record: Placed, now: float) -> int:
+        """Append one record of a transaction to a partition of its producer's choice; return its offset."""
+        logs = self.topics.get(record.topic, [])
+        if record.partition >= len(logs):
+            raise AbortableError("no such partition")
+        if len(record.value) > self.facts[record.topic].max_message_bytes:
+            raise AbortableError("record too large")
+        entries = logs[record.partition].entries
+        entries.append(Entry(record.key, record.value, now, transaction))
+        transaction.touched.add((record.topic, record.partition))
+        return len(entries) - 1
+
+    def compact(self, topic: str) -> None:
+        """Remove what compaction would: aborted records, and committed ones that a later one of their key follows."""
+        for log in self.topics[topic]:
+            latest: set[bytes | None] = set()
+            for entry in reversed(log.entries[: log.stable_end()]):
+                if entry.visible(committed_only=True) and entry.key not in latest:
+                    latest.add(entry.key)
+                else:
+                    entry.gone = True
 
     def hold_offsets(self, transaction: Transaction, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Add offsets to a transaction. Like a real broker, this checks the generation and not who owns what."""

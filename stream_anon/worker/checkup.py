@@ -7,14 +7,15 @@ from contextlib import suppress
 
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
+from stream_anon.formats.messages.messages import Messages
 from stream_anon.kafka.doctor import LONGEST_TRANSACTION, STAYS_OPEN, Finding
 from stream_anon.kafka.transport import AbortableError
 from stream_anon.policy.settings import KafkaSettings
 from stream_anon.worker.factory import claim_of, fingerprint_of, output_claim, transport_of
-from stream_anon.worker.ledger.codec import Codec
 from stream_anon.worker.ledger.mark import MarkSeal
-from stream_anon.worker.restore import REMEDIES, Beginning, OtherPolicyError, QuarantineError, Restorer
-from stream_anon.worker.witness import Witness
+from stream_anon.worker.ledger.topic import store_of
+from stream_anon.worker.takeover.restore import REMEDIES, Beginning, OtherPolicyError, QuarantineError, Restorer
+from stream_anon.worker.takeover.witness import Witness
 
 
 def claim_finding(kafka: KafkaSettings, schema: Schema) -> Finding:
@@ -34,6 +35,27 @@ def claim_finding(kafka: KafkaSettings, schema: Schema) -> Finding:
     return Finding(question, False, f"held by {holder}", remedy)
 
 
+def schema_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
+    """Tell whether the registry answers, and whether the schema of this policy's output fits what is registered."""
+    if kafka.registry is None:
+        return []
+    question = "schema registry"
+    try:
+        messages = Messages(schema)
+        output = messages.output()
+        if output is None or messages.registry is None:
+            return [Finding(question, True, "it answers; the output is plain JSON")]
+        broken = messages.registry.breaks(output.subject, output.schema)
+    except StreamAnonError as error:
+        return [Finding(question, False, str(error), "correct kafka.registry, or ask again when it runs")]
+    if broken is not None:
+        remedy = "change the policy back, name another output topic, or relax the compatibility of the subject"
+        return [
+            Finding(question, False, f"the output's schema would break {output.subject}: {broken[0][:200]}", remedy)
+        ]
+    return [Finding(question, True, f"it answers; the output's schema fits {output.subject}")]
+
+
 def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
     """Yield one line for all good partitions, and one for each that would be quarantined or cannot be read."""
     transport = transport_of(kafka, "doctor")
@@ -45,8 +67,14 @@ def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
         ledgers, until = transport.ledgers(every), time.monotonic() + LONGEST_TRANSACTION
         while len(ledgers) < len(every) and time.monotonic() < until:
             ledgers |= transport.ledgers(every - set(ledgers))
-        fingerprint = fingerprint_of(schema)
-        restorer = Restorer(Codec.of(schema.keys.ledger), fingerprint, facts, kafka.group, bounds, used, None)
+        store, fingerprint = store_of(transport, kafka.ledger, schema.keys.ledger), fingerprint_of(schema)
+        try:
+            store.check(facts.partitions)
+        except StreamAnonError as error:
+            found, _, remedy = str(error).partition(": ")
+            return [Finding("ledger topic", False, found, remedy)]
+        lacking = store.lacking(facts.partitions)
+        restorer = Restorer(store, fingerprint, facts, kafka.group, bounds, used, None, lacking)
         try:
             restorer.refuse_others(ledgers)
         except OtherPolicyError as error:
@@ -64,7 +92,7 @@ def ledger_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
             except QuarantineError as error:
                 codes[number] = error.code
         with suppress(AbortableError):  # workers are publishing: they looked themselves when they began
-            codes |= dict.fromkeys(witness.rolled_back(beginnings, restorer)[0], "rolled-back")
+            codes |= witness.rolled_back(beginnings, restorer)[0]
         for number, code in sorted(codes.items()):
             bad.append(Finding(f"ledger of partition {number}", False, code, REMEDIES[code]))
         return bad or [Finding("ledgers", True, f"{len(ledgers)} of {facts.partitions} partition(s) can be restored")]

@@ -47,7 +47,8 @@ class Core:
     `encode` decodes and slices records, given their refs (n, 2) and when they were received; `release` is the gate.
     `write` makes the records of groups: the same bytes for the same members, policy and secret. `fingerprint` changes
     with anything that could change a published byte; `key` is the secret ledgers are sealed with. `writable` says for
-    each of some rows whether it can be written; it is called when writing failed.
+    each of some rows whether it can be written; it is called when writing failed. `learn`, where there is one, fetches
+    what is needed to read records, and raises `AbortableError` while that cannot be had.
     """
 
     encode: Callable[[Sequence[bytes | None], Ints, Floats], Encoded]
@@ -57,3 +58,4 @@ class Core:
     fingerprint: bytes
     key: bytes = field(repr=False)
     writable: Callable[[Batch], Sequence[bool]] = _all_writable
+    learn: Callable[[Sequence[bytes | None]], None] | None = None

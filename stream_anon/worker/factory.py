@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import socket
@@ -11,10 +12,10 @@ from dataclasses import replace
 
 from stream_anon.core.encode import Encoder
 from stream_anon.core.gate import Reason, release
-from stream_anon.core.publish import encode_all
-from stream_anon.core.record_template import writable
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Problem, StreamAnonError
+from stream_anon.formats.messages.messages import Messages
+from stream_anon.formats.messages.registry import RegistryAwayError
 from stream_anon.kafka.clients import client_of
 from stream_anon.kafka.transport import AbortableError, Transport
 from stream_anon.policy.policy import Policy
@@ -22,10 +23,10 @@ from stream_anon.policy.settings import KafkaSettings
 from stream_anon.stream import build as build_engine
 from stream_anon.worker.claim import Claim, OutputClaim, claim_group
 from stream_anon.worker.core import Core
-from stream_anon.worker.ledger.budget import INLINE
-from stream_anon.worker.restore import Start
-from stream_anon.worker.schedule import engine_bound
+from stream_anon.worker.ledger.budget import IN_TOPIC, INLINE, LedgerBudget
+from stream_anon.worker.pace.schedule import engine_bound
 from stream_anon.worker.settings import WorkerSettings
+from stream_anon.worker.takeover.restore import Start
 
 _log = logging.getLogger("stream_anon.worker")
 
@@ -41,14 +42,20 @@ def problems(policy: Policy) -> list[Problem]:
     if getattr(policy.algorithm, "reuse", False):
         why = "a group published with an old box cannot be made again from its members"
         found.append(Problem(("algorithm", "reuse"), "reuse", why, "reuse: false"))
+    budget = _budget(policy)
     for i, model in enumerate(policy.privacy):
         if model.learns:
             why = "a model that learns from the stream could judge the same group differently after a restart"
             found.append(Problem(("privacy", i, "estimate"), "estimate", why, "give a fixed table instead"))
-        if model.people > INLINE.largest_k:
-            why = f"a group is announced in one ledger, which holds k up to {INLINE.largest_k}"
-            found.append(Problem(("privacy", i, "k"), "k-too-large", why))
+        if model.people > budget.largest_k:
+            why = f"a group is announced in one ledger, which holds k up to {budget.largest_k}"
+            way = "name a topic for ledgers: kafka: {ledger: TOPIC}" if budget is INLINE else ""
+            found.append(Problem(("privacy", i, "k"), "k-too-large", why, way))
     return found
+
+
+def _budget(policy: Policy) -> LedgerBudget:
+    return INLINE if policy.kafka is None or policy.kafka.ledger is None else IN_TOPIC
 
 
 def core_of(schema: Schema) -> Core:
@@ -59,15 +66,27 @@ def core_of(schema: Schema) -> Core:
         bound = stream.max_delay.model_copy(update={"time": engine_bound(delay)})
         stream = stream.model_copy(update={"max_delay": bound})
     early = replace(schema, policy=schema.policy.model_copy(update={"stream": stream}))
+    messages = Messages(schema)
+    writer, encode = messages.writer(), Encoder(schema, reader=messages.reader).encode
     return Core(
-        encode=Encoder(schema).encode,
+        encode=encode if messages.registry is None else _patiently()(encode),
         engine=lambda: build_engine(early),
         release=lambda rows: release(rows, schema, Reason.READY),
-        write=encode_all,
+        write=writer.write,
         fingerprint=fingerprint_of(schema),
         key=schema.keys.ledger,
-        writable=lambda rows: [writable(values) for values in rows.values.tolist()],
+        writable=lambda rows: [writer.writable(values) for values in rows.values.tolist()],
+        learn=None if messages.registry is None else _patiently()(messages.learn),
     )
+
+
+@contextmanager
+def _patiently() -> Iterator[None]:
+    """Tell the loop to ask again while the registry is away."""
+    try:
+        yield
+    except RegistryAwayError as error:
+        raise AbortableError(str(error)) from None
 
 
 def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
@@ -83,7 +102,8 @@ def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
         apart=policy.stream.scope == "partition",
         start=start,
         most_waiting=policy.stream.max_buffer,
-        pause_at=INLINE.pause_at(largest),
+        pause_at=_budget(policy).pause_at(largest),
+        ledger=kafka.ledger,
     )
 
 
@@ -148,8 +168,11 @@ def claim_of(kafka: KafkaSettings, schema: Schema, topic_id: str) -> Claim:
 
 
 def fingerprint_of(schema: Schema) -> bytes:
-    """Return the fingerprint of a policy as ledgers and claims carry it."""
-    return bytes.fromhex(schema.fingerprint)[:8]
+    """Return the fingerprint of a policy as ledgers and claims carry it; the format of messages is a part of it."""
+    kafka, fingerprint = schema.policy.kafka, bytes.fromhex(schema.fingerprint)
+    if kafka is not None and kafka.format not in ("auto", "json"):
+        fingerprint = hashlib.blake2b(fingerprint + kafka.format.encode(), digest_size=16).digest()
+    return fingerprint[:8]
 
 
 def transactional_id(group: str, instance: str | None) -> str:

@@ -9,9 +9,11 @@ from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.doctor import LONGEST_TRANSACTION
 from stream_anon.kafka.transport import Committed, Transport
 from stream_anon.worker.core import Core
-from stream_anon.worker.ledger.budget import INLINE
-from stream_anon.worker.ledger.codec import Codec, LedgerError
+from stream_anon.worker.ledger.codec import LedgerError
 from stream_anon.worker.ledger.ledger import Author, Ledger, Place
+from stream_anon.worker.ledger.store import Found
+from stream_anon.worker.ledger.topic import store_of
+from stream_anon.worker.takeover.restore import LOST, REMEDIES
 
 _SHORTEST = 6
 """Digits of a fingerprint that must be given: as many as published records carry."""
@@ -23,35 +25,47 @@ class HandoverError(StreamAnonError):
     """The group cannot be moved in its present state. Nothing was changed."""
 
 
-def hand_over(transport: Transport, topic: str, core: Core, old: str, old_key: bytes | None = None) -> int:
+def hand_over(
+    transport: Transport,
+    topic: str,
+    core: Core,
+    old: str,
+    old_key: bytes | None = None,
+    ledger_topic: str | None = None,
+) -> int:
     """Rewrite every ledger that policy `old` left in the group under the policy of `core`; return how many there were.
 
     1. Every ledger must be settled and written by the old policy, or by the new one already.  2. None may announce a
     group: its rows may be visible to some readers, and no other policy may put them into another one.  3. All are
     committed at once, as no member: the broker refuses that while the group has members, so that no worker of the old
-    policy can be at work. What waits still waits, and what is finished stays finished.
+    policy can be at work. What waits still waits, and what is finished stays finished. In a ledger topic the new ones
+    are written beforehand, under other keys: they count from the moment that offsets point to them.
     """
     old = _fingerprint(old)
     facts = transport.facts(topic)
-    mine, theirs = Codec.of(core.key), Codec.of(old_key or core.key)
-    texts: dict[int, Committed] = {}
-    found = _settled(transport, facts.partitions)
-    for number, committed in found.items():
-        place = Place(facts.cluster_id, facts.topic_id, number, transport.group)
-        ledger = _read(committed, place, theirs)
+    mine, theirs = (store_of(transport, ledger_topic, key) for key in (core.key, old_key or core.key))
+    mine.check(facts.partitions)
+    texts: dict[Place, Committed] = {}
+    found = {
+        Place(facts.cluster_id, facts.topic_id, number, transport.group): committed
+        for number, committed in _settled(transport, facts.partitions).items()
+    }
+    ours, before = mine.find(found), theirs.find(found)
+    for place in found:
+        ledger = _ledger(before[place])
         if ledger is None or not ledger.fingerprint.hex().startswith(old):
-            again = _read(committed, place, mine)
+            again = _ledger(ours[place])
             if again is not None and again.fingerprint == core.fingerprint:
                 continue
-            raise HandoverError(_not_theirs(number, ledger, old))
+            raise HandoverError(_not_theirs(place.partition, before[place], old))
         if ledger.announced:
-            raise HandoverError(f"partition {number}: groups are announced and not published yet: {_DRAIN}")
+            raise HandoverError(f"partition {place.partition}: groups are announced and not published yet: {_DRAIN}")
         author = Author(core.fingerprint, secrets.randbits(32), ledger.known, ledger.seen)
-        texts[number] = mine.encode(ledger.following(ledger.position, ledger.waiting, (), 0, author))
-        if not INLINE.fits(texts[number]):
-            raise HandoverError(f"partition {number}: its ledger is full: {_DRAIN}")
+        texts[place] = mine.codec.encode(ledger.following(ledger.position, ledger.waiting, (), 0, author))
+        if not mine.budget.fits(texts[place]):
+            raise HandoverError(f"partition {place.partition}: its ledger is full: {_DRAIN}")
     if texts:
-        transport.replace_ledgers(texts)
+        transport.replace_ledgers(mine.keep_aside(texts))
     return len(found)
 
 
@@ -69,17 +83,16 @@ def _settled(transport: Transport, partitions: int) -> dict[int, Committed]:
     return ledgers
 
 
-def _read(committed: Committed, place: Place, codec: Codec) -> Ledger | None:
-    try:
-        return codec.decode(committed, place)
-    except LedgerError:
-        return None
+def _ledger(found: Found | LedgerError) -> Ledger | None:
+    return None if isinstance(found, LedgerError) else found.ledger
 
 
-def _not_theirs(number: int, ledger: Ledger | None, old: str) -> str:
-    if ledger is None:
-        return f"partition {number}: the ledger cannot be read with the old secret: give it with --old-secret"
-    return f"partition {number}: the ledger was written by {ledger.fingerprint.hex()}, not by {old}"
+def _not_theirs(number: int, found: Found | LedgerError, old: str) -> str:
+    if not isinstance(found, LedgerError):
+        return f"partition {number}: the ledger was written by {found.ledger.fingerprint.hex()}, not by {old}"
+    if found.code in LOST:
+        return f"partition {number}: {found}: {REMEDIES[found.code]}"
+    return f"partition {number}: the ledger cannot be read with the old secret: give it with --old-secret"
 
 
 def _fingerprint(text: str) -> str:

@@ -9,24 +9,25 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from stream_anon.errors import PrivacyViolation
-from stream_anon.kafka.transport import AbortableError, OutcomeUnknownError, Pending, Polled, Transport
+from stream_anon.kafka.transport import AbortableError, Committed, OutcomeUnknownError, Pending, Polled, Transport
 from stream_anon.observe.observer import Observer
 from stream_anon.worker.core import Core
-from stream_anon.worker.ledger.budget import INLINE
 from stream_anon.worker.ledger.mark import MarkSeal
-from stream_anon.worker.ownership import Ownership
+from stream_anon.worker.ledger.topic import store_of
+from stream_anon.worker.pace.schedule import CommitSchedule, PollLimit
+from stream_anon.worker.pace.throttle import Throttle
+from stream_anon.worker.pace.unread import Unread
 from stream_anon.worker.planner import Plan, Planner
 from stream_anon.worker.reporter import Reporter
-from stream_anon.worker.restore import OtherPolicyError
-from stream_anon.worker.schedule import CommitSchedule, PollLimit
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.state import WorkerState
-from stream_anon.worker.throttle import Throttle
+from stream_anon.worker.takeover.ownership import Ownership
+from stream_anon.worker.takeover.restore import OtherPolicyError
 
 _log = logging.getLogger("stream_anon.worker")
 _LONGEST_WAIT = 0.2  # seconds in one poll: how late a stop or a rebalance may be noticed
@@ -37,9 +38,13 @@ _TIDY_EVERY = 1.0  # seconds between commits that only move positions
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A transaction in progress, and the time it has cost the loop so far, in seconds."""
+    """A transaction in progress, and the time it has cost the loop so far, in seconds.
+
+    `texts` is what it commits beside the offsets, as soon as that is known.
+    """
 
     plan: Plan
+    texts: Mapping[int, Committed]
     began: float
     took: float
     pending: Pending
@@ -60,15 +65,18 @@ class Worker:
         clock: Callable[[], float] = time.monotonic,
         writer: int | None = None,
     ) -> None:
-        self._transport, self._settings, self._clock, self._budget = transport, settings, clock, INLINE
+        self._transport, self._settings, self._clock = transport, settings, clock
+        self._store = store_of(transport, settings.ledger, core.key)
+        self._budget = self._store.budget
         self._observer = observer or Observer()
         self.state = WorkerState(core, settings, self._observer)
-        self.ownership = Ownership(transport, self.state, core, settings, self._observer)
+        self.ownership = Ownership(transport, self.state, core, settings, self._observer, self._store)
         self.throttle = Throttle(transport, settings, self._budget)
+        self._unread = Unread(transport, core.learn) if core.learn else None
         self._schedule = CommitSchedule(settings.delay)
         self._poll_limit = PollLimit(settings.poll_records, settings.delay)
         writer = secrets.randbits(32) if writer is None else writer
-        self._planner = Planner(self.ownership.codec, MarkSeal.of(core.key), core.fingerprint, writer, self._budget)
+        self._planner = Planner(self._store.codec, MarkSeal.of(core.key), core.fingerprint, writer, self._budget)
         self._reporter = Reporter(self._observer, transport, settings, clock)
         self._in_flight: InFlight | None = None
         self._stop = False
@@ -81,6 +89,11 @@ class Worker:
     def ready(self) -> bool:
         """Whether all assigned partitions are being processed."""
         return self.ownership.complete
+
+    @property
+    def unready(self) -> str:
+        """Why not all assigned partitions are being processed, empty if they are; another thread may ask."""
+        return "stopping" if self._stop else self.ownership.lacking
 
     def run(self) -> None:
         """Work until stopped, then leave nothing announced behind."""
@@ -124,6 +137,8 @@ class Worker:
         self._poll_limit.done(records, took + self._reporter.lap("tick"))
         self._transact_if_due(busy=records >= min(limit / 2, _BUSY))
         self.throttle.regulate(self.state, self._clock())
+        if self._unread is not None:
+            self._unread.resume(self.state, frozenset(self.throttle.paused), self._clock())
         self._reporter.observe(polled.ends, self.state, self.throttle.paused)
 
     def drain(self) -> None:
@@ -159,6 +174,8 @@ class Worker:
         if self._in_flight is not None:
             waits.append(_LOOK_EVERY)
         polled = self._transport.poll(min(waits), limit)
+        if self._unread is not None:
+            polled = self._unread.keep_back(polled, self._clock())
         self._reporter.lap("poll")
         return polled
 
@@ -217,15 +234,16 @@ class Worker:
         if not plan.drafts:
             self._schedule.skip(began)
             return
-        transport, output = self._transport, self._settings.output
+        transport, output, texts = self._transport, self._settings.output, dict[int, Committed]()
 
         def carry_out() -> None:
             transport.begin()
-            transport.send_offsets(plan.texts, member)  # announce; refused if the captured generation is over
+            texts.update(self._store.keep(plan.texts))  # what the offsets point to comes first
+            transport.send_offsets(texts, member)  # announce; refused if the captured generation is over
             transport.send(plan.records(output))  # publish what was announced
             transport.commit()  # after every record was taken
 
-        self._in_flight = InFlight(plan, began, took, transport.run_in_background(carry_out))
+        self._in_flight = InFlight(plan, texts, began, took, transport.run_in_background(carry_out))
 
     def _end(self) -> bool:
         """Wait for the transaction in progress, if any, and record what is durable; return False if it failed.
@@ -244,29 +262,28 @@ class Worker:
             _log.warning("transaction failed", extra={"result": result, "why": str(error)})
             self.ownership.distrust()
             self._transport.renew()
-            self._settle(begun.plan)
+            self._settle(begun)
             with suppress(AbortableError):  # the broker is not there for the moment
                 self.ownership.check_sizes(self._clock())
         else:
-            self._commit(begun.plan)
+            self._commit(begun)
         took = self._reporter.lap("commit")
         self._schedule.done(begun.began, begun.took + took)
         self._observer.transaction(result, self._clock() - begun.began)
         return result == "committed"
 
-    def _settle(self, plan: Plan) -> None:
+    def _settle(self, begun: InFlight) -> None:
         """Read the ledgers after a failure, to learn whether it was committed and who wrote since."""
-        ours = plan.texts
-        texts = self._transport.ledgers(set(ours))
-        if any(number in texts and texts[number] == text for number, text in ours.items()):
-            self._commit(plan)
-        for number in ours:
+        texts = self._transport.ledgers(set(begun.plan.drafts))
+        if any(number in texts and texts[number] == text for number, text in begun.texts.items()):
+            self._commit(begun)
+        for number in begun.plan.drafts:
             if number not in texts or texts[number] != self.state.partitions[number].text:
                 self.ownership.forget(number, self._clock())
 
-    def _commit(self, plan: Plan) -> None:
+    def _commit(self, begun: InFlight) -> None:
         """Record that a plan is durable, and report what became visible."""
-        published = self.state.commit(plan)
-        for number, draft in plan.drafts.items():
-            self._observer.ledger(number, len(draft.text.metadata))
+        published = self.state.commit(begun.plan, begun.texts)
+        for number, draft in begun.plan.drafts.items():
+            self._observer.ledger(number, len(begun.texts[number].metadata), len(draft.text.metadata))
         self._reporter.published(published, self._clock(), time.time())

@@ -13,7 +13,7 @@ from stream_anon.kafka.transport import Committed, Outgoing, partition_of
 from stream_anon.worker.group_life import Announced, Formed
 from stream_anon.worker.ledger.budget import INLINE, LedgerBudget
 from stream_anon.worker.ledger.codec import Codec
-from stream_anon.worker.ledger.ledger import NO_MEMBERS, UNSEEN, Author, Seen
+from stream_anon.worker.ledger.ledger import NO_MEMBERS, UNSEEN, Author, Place, Seen
 from stream_anon.worker.ledger.mark import Mark, MarkSeal
 from stream_anon.worker.state.partition import Draft, Partition
 
@@ -31,9 +31,9 @@ class Plan:
     spread: int = 1
 
     @property
-    def texts(self) -> dict[int, Committed]:
-        """The ledgers to commit with the offsets, by partition."""
-        return {number: draft.text for number, draft in self.drafts.items()}
+    def texts(self) -> dict[Place, Committed]:
+        """The texts of the ledgers to keep, by where they belong."""
+        return {draft.ledger.place: draft.text for draft in self.drafts.values()}
 
     def records(self, topic: str) -> list[Outgoing]:
         """Return the records to send. Groups are ordered by their ids, which only the secret decides."""

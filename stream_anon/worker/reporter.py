@@ -10,7 +10,7 @@ import numpy as np
 from stream_anon.kafka.transport import AbortableError, Transport
 from stream_anon.observe.observer import Observer
 from stream_anon.worker.group_life import Published
-from stream_anon.worker.schedule import engine_bound
+from stream_anon.worker.pace.schedule import engine_bound
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.state import WorkerState
 

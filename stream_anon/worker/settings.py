@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stream_anon.worker.restore import Start
+from stream_anon.worker.takeover.restore import Start
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
     """The frozen settings of one worker.
 
+    `ledger` is the topic that ledgers are kept in, None if they lie beside the offsets.
     `delay` is the user's bound in seconds, None if only records count.
     """
 
@@ -26,3 +27,4 @@ class WorkerSettings:
     pause_at: float = 0.75
     resume_at: float = 0.5
     drain_seconds: float = 8.0
+    ledger: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -174,6 +174,14 @@ def test_tables_come_back_as_they_came(kind: str, tmp_path: Path) -> None:
     assert "l_diversity" in {finding.code for finding in found.findings}
 
 
+def test_parts_of_a_larger_table_have_groups_of_their_own() -> None:
+    once, again, other = (stream_anon.anonymize(records(), policy(), part=part) for part in (3, 3, 4))
+    ids = [{group.id for group in result.groups} for result in (once, again, other)]
+    assert ids[0] == ids[1]
+    assert not ids[0] & ids[2]
+    assert once.table == again.table
+
+
 def test_files_and_policies_from_files(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(policy_text(), encoding="utf-8")
     (tmp_path / "t.jsonl").write_bytes(b"\n".join(islice(admissions(1), 300)) + b"\nbroken\n")
@@ -184,6 +192,31 @@ def test_files_and_policies_from_files(tmp_path: Path) -> None:
     assert stream_anon.audit(result.table, loaded, raw=tmp_path / "t.jsonl").passed
     with pytest.raises(stream_anon.TooMuchLost):
         stream_anon.anonymize(tmp_path / "t.jsonl", loaded, max_rejected=0.0)
+
+
+MISTAKES = [
+    # remark, what is tried, what the error says
+    ("a path for a policy", lambda: stream_anon.anonymize(records(), "policy.yaml"), "load_policy"),
+    ("a mapping for a policy", lambda: stream_anon.Anonymizer(POLICY), "model_validate"),
+    ("one record for many", lambda: stream_anon.Anonymizer(policy()).feed({"who": "p1"}), "into a list"),
+    ("one line for many", lambda: stream_anon.Anonymizer(policy()).feed(b'{"who": "p1"}'), "into a list"),
+    ("a path for records", lambda: stream_anon.Anonymizer(policy()).feed(Path("t.csv")), "into a list"),
+    ("one record for a table", lambda: stream_anon.anonymize({"who": "p1"}, policy()), "into a list"),
+]
+
+
+@pytest.mark.parametrize(("tried", "says"), [case[1:] for case in MISTAKES], ids=[case[0] for case in MISTAKES])
+def test_what_was_meant_otherwise_is_told(tried: Callable[[], object], says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        tried()
+
+
+def test_a_file_is_not_overwritten(tmp_path: Path) -> None:
+    result = stream_anon.anonymize(records(), policy())
+    result.write(tmp_path / "out.csv")
+    with pytest.raises(stream_anon.StreamAnonError, match="overwrite=True"):
+        result.write(tmp_path / "out.csv")
+    result.write(tmp_path / "out.csv", overwrite=True)
 
 
 def test_a_policy_that_cannot_be_used_says_where() -> None:

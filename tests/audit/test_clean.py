@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from publishing import MODELS, SHAPES, people, publish
 
+from stream_anon.auditor.raw.original import read_original
 from stream_anon.batch import ALGORITHMS
 from stream_anon.errors import Unsupported
 
@@ -66,3 +67,23 @@ def test_clean_outputs_pass(tmp_path: Path, name: str) -> None:
             break
         assert tried < 40 * EACH, "the algorithm publishes next to nothing"
     assert passed == EACH
+
+
+def test_numbers_of_any_size_are_told_apart_as_they_are_published(tmp_path: Path) -> None:
+    """Beyond 2^53 neighbours are one float, beyond 1e308 they are none: still they are two values, and no defect."""
+    pays = [2**53, 2**53 + 1, 10**400, 10**400 + 1]
+    rows = [{**row, "pay": pays[i % 4]} for i, row in enumerate(people(24, seed=2))]
+    models = [{"model": "k_anonymity", "k": 4}, {"model": "l_diversity", "attribute": "pay", "l": 4}]
+    published = publish(tmp_path, "gaps", "k", "mondrian", rows, privacy=models)
+    assert {record["pay"] for record in published.records()} == set(pays)
+    result = published.audit(raw=True)
+    assert result.passed, result.findings
+
+
+def test_a_number_names_one_person_however_it_is_written(tmp_path: Path) -> None:
+    """The gate takes 7 and 7.0 for one person, and so does the auditor who counts them again."""
+    rows = [{**row, "who": [i % 8, float(i % 8), str(i % 8)][i % 3]} for i, row in enumerate(people(48, seed=4))]
+    made = publish(tmp_path, "plain", "k", "mondrian", rows)
+    assert made.audit(raw=True).passed
+    original = read_original(made.raw, made.rules)
+    assert len(set(original.subject.tolist())) == 8

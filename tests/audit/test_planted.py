@@ -240,6 +240,8 @@ PLANTED: list[tuple[str, str, str, Plant, str, bool]] = [
     ("no envelope", "plain", "k", drop("_anon"), "envelope", False),
     ("a group id that tells something", "plain", "k", envelope(group="ward-a-monday-01"), "envelope", False),
     ("a sensitive value nobody declared", "plain", "k", set_one("ill", "plague"), "unknown-value", False),
+    ("a sensitive value left out", "gaps", "k", set_one("pay", None), "unknown-value", False),
+    ("an end beyond all numbers", "plain", "k", set_all("age", [18, 10**400]), "outside-hierarchy", False),
     ("a loss that lies", "plain", "k", envelope(loss=0.9999), "loss", False),
     ("another policy", "plain", "k", envelope(policy="other@123456"), "policy", False),
     ("an invented row", "plain", "k", invented, "not-in-raw", True),

@@ -11,119 +11,75 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
 from uuid import uuid4
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import CoordinatorNotAvailableError, KafkaError
+from line import KINDS, Line
+from producer import MARK, PARTITIONS, Producer
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.kafka.clients import client_of
 from stream_anon.kafka.clients.kafka_python.topics import await_topics
 from stream_anon.kafka.local_broker.broker import LocalBroker
 from stream_anon.kafka.transport import MARK as SEALED
-from stream_anon.worker.ledger.codec import Codec
 from stream_anon.worker.ledger.ledger import Place
+from stream_anon.worker.ledger.store import Found
+from stream_anon.worker.ledger.topic import store_of
 
 HERE = Path(__file__).parent
-MARK = "LEAK"
 ALLOWED = {"age", "zip", "illness", "rid", "_anon"}
 MUST_BE_ZERO = ("lost", "doubled", "under_policy", "rows_in_two_groups_uncommitted", "leaked_fields", "bad_exits")
-PARTITIONS, K = 4, 5
+COMPACTED = {"cleanup.policy": "compact", "segment.ms": "5000", "min.cleanable.dirty.ratio": "0.01"}
+K = 5
+CLIENTS = ["kafka-python", "confluent-kafka"]
 PATIENCE = 40.0  # seconds for a worker to end: it needs less than 10, unless its client hangs
-
-
-class Producer(threading.Thread):
-    """A steady stream of records, each with a number of its own and a name that must never come out."""
-
-    def __init__(self, bootstrap: str, topic: str, rate: float) -> None:
-        super().__init__(daemon=True)
-        self._client = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, delivery_timeout_ms=120_000)
-        self._topic, self._rate = topic, rate
-        self.sent = 0
-        self.futures: list[object] = []
-        self.done = threading.Event()
-        self._random = random.Random(7)
-
-    def run(self) -> None:
-        began, start = time.monotonic(), self.sent
-        while not self.done.is_set():
-            due = start + int((time.monotonic() - began) * self._rate)
-            while self.sent < due:
-                self.one()
-            time.sleep(0.01)
-
-    def one(self) -> None:
-        rng, number = self._random, self.sent
-        record = {
-            "person": f"{MARK}-{number}",
-            "name": f"{MARK}-{rng.random()}",
-            "age": rng.randrange(100),
-            "zip": f"{rng.randrange(1000):03}",
-            "illness": rng.choice("abcdefgh"),
-            "rid": number,
-            "undeclared": MARK,
-        }
-        future = self._client.send(
-            self._topic,
-            value=json.dumps(record).encode(),
-            key=f"{MARK}-key".encode(),
-            headers=[("h", MARK.encode())],
-            partition=number % PARTITIONS,
-        )
-        self.futures.append(future)
-        self.sent += 1
-
-    def finish(self) -> int:
-        """Records that the broker took."""
-        self.done.set()
-        self.join()
-        return self.flush()
-
-    def flush(self) -> int:
-        self._client.flush(timeout=120)
-        return len(self.places())
-
-    def places(self) -> dict[int, tuple[int, int]]:
-        """Partition and offset of every record that the broker took, by its number."""
-        taken = ((n, f.value) for n, f in enumerate(self.futures) if f.is_done and not f.failed())  # type: ignore[attr-defined]
-        return {number: (kept.partition, kept.offset) for number, kept in taken}
 
 
 class Chaos:
     """Topics, processes, and what is done to them."""
 
-    def __init__(self, broker: LocalBroker | None, bootstrap: str, options: argparse.Namespace) -> None:
-        self.broker, self.bootstrap, self.options = broker, bootstrap, options
+    def __init__(
+        self, broker: LocalBroker | None, bootstrap: str, options: argparse.Namespace, line: Line | None = None
+    ) -> None:
+        self.broker, self.bootstrap, self.options, self.line = broker, bootstrap, options, line
         name = f"chaos-{uuid4().hex[:8]}"
         self.topics = {role: f"{name}-{role}" for role in ("in", "out", "dead")}
         self.group = name
         self.folder = Path(tempfile.mkdtemp(prefix="chaos-"))
-        text = (HERE / "policy.yaml").read_text().replace("BOOTSTRAP", bootstrap).replace("GROUP", name)
-        text = text.replace("CLIENT", options.client)
+        text = (HERE / "policy.yaml").read_text().replace("GROUP", name)
+        text = text.replace("BOOTSTRAP", line.bootstrap if line else bootstrap)
+        text = text.replace("CLIENT", "auto" if options.client == "mixed" else options.client)
+        text = text.replace("LEDGER", f"ledger: {name}-ledger" if options.ledger else "")
         for word, role in (("INPUT", "in"), ("OUTPUT", "out"), ("DEAD", "dead")):
             text = text.replace(word, self.topics[role])
         self.policy = self.folder / "policy.yaml"
         self.policy.write_text(text)
         admin = KafkaAdminClient(bootstrap_servers=bootstrap)
         admin.create_topics([NewTopic(t, PARTITIONS if r == "in" else 2, 1) for r, t in self.topics.items()])
+        if options.ledger:  # compacted all the time: what is pointed to must outlive it
+            self.topics["ledger"] = f"{name}-ledger"
+            admin.create_topics([NewTopic(f"{name}-ledger", PARTITIONS, 1, topic_configs=COMPACTED)])
         await_topics(admin, list(self.topics.values()))
         admin.close()
         self.random = random.Random(options.seed)
         self.workers: list[subprocess.Popen[bytes]] = []
         self.events: Counter[str] = Counter()
-        self.restarts = 0
-        self.in_topic = 0
+        self.restarts = self.started = 0
+        self.in_topic = self.left_announced = 0
         self.log = (self.folder / "workers.log").open("ab")
 
     def start_worker(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, str(HERE / "worker.py"), str(self.policy), "--dwell", str(self.options.dwell)]
         if self.options.no_announce:
             command.append("--no-announce")
+        if self.options.client == "mixed":
+            command += ["--client", CLIENTS[self.started % 2]]
+        self.started += 1
         process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
         self.workers.append(process)
         return process
@@ -199,6 +155,8 @@ class Chaos:
         kinds = ["kill"] * 5 + ["stop"] * 2 + ["rebalance"] * 2
         if self.broker is not None and self.options.broker_restarts:
             kinds += ["broker"]
+        if self.line is not None:
+            kinds += KINDS * 3
         kind = self.options.only or self.random.choice(kinds)
         self.events[kind] += 1
         victim = self.random.choice(self.workers)
@@ -222,6 +180,12 @@ class Chaos:
                     self.events["slow_stop"] += 1
                     extra.kill()
                     extra.wait()
+            self.supervise(1.0)
+        elif kind in KINDS:
+            assert self.line is not None
+            self.line.spoil(kind)
+            self.supervise(self.random.uniform(1.0, 15.0))
+            self.line.mend()
             self.supervise(1.0)
         else:
             assert self.broker is not None
@@ -261,20 +225,25 @@ class Chaos:
 
     def waiting(self) -> set[tuple[int, int]]:
         """Rows that the ledgers leave to a successor."""
-        _, schema = prepare(self.policy)
-        kind = client_of(self.options.client).transport
+        loaded, schema = prepare(self.policy)
+        kind = client_of(loaded.policy.kafka.client).transport  # type: ignore[union-attr]
         transport = kind(self.bootstrap, self.group, self.topics["in"], transactional_id="reader")
         facts, bounds = transport.facts(self.topics["in"]), transport.bounds(self.topics["in"])
-        codec, left = Codec.of(schema.keys.ledger), set()
+        store, left = store_of(transport, self.topics.get("ledger"), schema.keys.ledger), set()
         self.in_topic = sum(end - first for first, end in bounds.values())
         for number, committed in transport.ledgers(range(PARTITIONS)).items():
             if committed is None:
                 left |= {(number, offset) for offset in range(*bounds[number])}
                 continue
-            ledger = codec.decode(committed, Place(facts.cluster_id, facts.topic_id, number, self.group))
+            place = Place(facts.cluster_id, facts.topic_id, number, self.group)
+            found = store.find({place: committed})[place]
+            assert isinstance(found, Found), f"the ledger of partition {number} is {found}"
+            ledger = found.ledger
             left |= {(number, offset) for offset in ledger.waiting.tolist()}
             left |= {(number, offset) for offset in range(ledger.position, bounds[number][1])}
-            assert not ledger.announced, "an orderly stop left a group announced"
+            rest = [tuple(member) for members in ledger.announced for member in members.tolist()]
+            self.left_announced += len(rest)
+            left |= set(rest)
         transport.close()
         return left
 
@@ -284,7 +253,11 @@ class Chaos:
         for process in self.workers:
             process.send_signal(signal.SIGTERM)
         for process in self.workers:
-            bad += process.wait(PATIENCE) != 0
+            try:
+                bad += process.wait(PATIENCE) != 0
+            except subprocess.TimeoutExpired:
+                process.kill()
+                bad += 1
         return bad, time.monotonic() - began
 
     def close(self) -> None:
@@ -323,6 +296,7 @@ def judge(chaos: Chaos, places: dict[int, tuple[int, int]]) -> dict[str, object]
         "rows_in_two_groups_uncommitted": sum(1 for g in seen.values() if len(g) > 1),
         "leaked_fields": leaked,
         "left_for_successor": len(left),
+        "left_announced": chaos.left_announced,
         "records_in_topic": chaos.in_topic,
         "published": len(times),
         "uncommitted_records": len(uncommitted),
@@ -346,11 +320,13 @@ def stretches(places: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    own = None
+    own, line = None, None
     if not os.environ.get("KAFKA_BOOTSTRAP") and not options.bootstrap:
-        own = LocalBroker().start()
+        own = LocalBroker()
+        line = Line(own) if options.line else None
+        own.start()
     bootstrap = options.bootstrap or os.environ.get("KAFKA_BOOTSTRAP") or own.bootstrap  # type: ignore[union-attr]
-    chaos = Chaos(own, bootstrap, options)
+    chaos = Chaos(own, bootstrap, options, line)
     try:
         producer = Producer(bootstrap, chaos.topics["in"], options.rate)
         for _ in range(options.workers):
@@ -376,6 +352,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             "kills": options.kills,
             "workers": options.workers,
             "client": options.client,
+            "ledger_topic": options.ledger,
             "events": dict(chaos.events),
             "records": taken,
             "records_per_second": round((taken - 500) / seconds),
@@ -394,13 +371,17 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=6)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent-kafka"])
+    parser.add_argument("--client", default="kafka-python", choices=[*CLIENTS, "mixed"])
     parser.add_argument("--rate", type=float, default=1_100)
     parser.add_argument("--dwell", type=float, default=0.05, help="seconds between sending and committing")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bootstrap", default="")
     parser.add_argument("--broker-restarts", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--only", choices=["kill", "stop", "rebalance", "broker"], help="one kind of failure alone")
+    parser.add_argument("--line", action="store_true", help="faults of the line between workers and broker, too")
+    parser.add_argument(
+        "--only", choices=["kill", "stop", "rebalance", "broker", *KINDS], help="one kind of failure alone"
+    )
+    parser.add_argument("--ledger", action="store_true", help="keep ledgers in a topic of their own, compacted often")
     parser.add_argument("--no-announce", action="store_true", help="the check must then fail")
     return parser.parse_args(arguments)
 

@@ -15,9 +15,10 @@ import sys
 import time
 from collections import defaultdict
 
-from chaos import PARTITIONS, Chaos, Producer, judge
+from chaos import Chaos, judge
 from chaos import parse as parse_chaos
 from kafka import KafkaConsumer, TopicPartition
+from producer import PARTITIONS, Producer
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.kafka.local_broker.broker import LocalBroker

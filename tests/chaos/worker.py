@@ -50,11 +50,14 @@ def main() -> None:
     parser.add_argument("policy", type=Path)
     parser.add_argument("--no-announce", action="store_true")
     parser.add_argument("--dwell", type=float, default=0.0)
+    parser.add_argument("--client", help="another client than the policy's")
     options = parser.parse_args()
     log_to()
     loaded, schema = prepare(options.policy)
     make_ready(schema, quiet=True)
-    transport = dwelling(transport_of(kafka_of(loaded.policy)), options.dwell)
+    kafka = kafka_of(loaded.policy)
+    kafka = kafka.model_copy(update={"client": options.client}) if options.client else kafka
+    transport = dwelling(transport_of(kafka), options.dwell)
     counted = Missed()
     worker = Worker(transport, core_of(schema), settings_of(loaded.policy), counted)
     if options.no_announce:

@@ -19,7 +19,9 @@ from stream_anon.cli.prepare import prepare
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.demo import admissions, policy_text
-from stream_anon.formats.tables import read_parts
+from stream_anon.formats.format import Format
+from stream_anon.formats.json_lines import JsonLines
+from stream_anon.formats.tables import known_formats, read_parts
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.replay.replay import instant
 
@@ -221,3 +223,21 @@ def test_the_next_step_is_the_audit(place: Path, capsys: pytest.CaptureFixture[s
     *_, step = capsys.readouterr().err.splitlines()
     assert step.startswith("next: stream-anon audit '")
     assert run(shlex.split(step)[2:]) == 0
+
+
+class ReadOnly(JsonLines):
+    """Lines that can be read, and not written."""
+
+    suffixes = (".log",)
+    writer = Format.writer
+
+
+def test_what_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(known_formats(), ".log", ReadOnly())
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(policy_text(), encoding="utf-8")
+    absent = str(tmp_path / "absent.jsonl")  # it is not even looked at
+    assert run(["anonymize", absent, "-p", str(policy), "-o", str(tmp_path / "o.log")]) == 1
+    assert "can be read, not written" in capsys.readouterr().err

@@ -244,6 +244,16 @@ def test_sample(
     assert "hidden" not in str(finding)
 
 
+def test_a_misspelt_field(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where absent values are allowed, nothing is rejected, and nothing but this tells that a name is wrong."""
+    sample = [{("Countries" if name == "country" else name): cell for name, cell in row.items()} for row in rows(30)]
+    (folder / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sample))
+    change(folder / "policy.yaml", "weight: 0.5", "weight: 0.5, missing: leaf")
+    assert run(["check", "policy.yaml", "--data", "s.jsonl", "--json"]) == 0
+    [finding] = json.loads(capsys.readouterr().out)["diagnostics"]
+    assert (finding["code"], finding["hint"]) == ("value-missing", 'did you mean "Countries"?')
+
+
 def test_a_good_sample(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(30)))
     assert run(["check", "policy.yaml", "--data", "s.jsonl"]) == 0
@@ -272,4 +282,6 @@ def test_a_bad_sample(
     assert run(["check", "policy.yaml", "--data", name, "--strict"]) == 3
     told = capsys.readouterr().err.replace("error", "warning")
     assert expected in " ".join(told.split())
+    assert ("iconv" in told) is ("not_utf8" in told)
+    assert ("name it .json" in told) is ("not_object" in told)
     assert "hidden7" not in told

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 import stream_anon
+from stream_anon import cli
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.lint import exposed
 from stream_anon.demo import policy_text
+from stream_anon.kafka.transport import TransportError
 
 SOURCE = Path(stream_anon.__file__).parent
 COMMAND = re.compile(r"stream-anon [a-z]+ [^:]*$")
@@ -116,3 +118,19 @@ def test_the_commands_on_kafka_say_it_too(command: str, tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize("client", ["_TIMED_OUT", "KafkaTimeoutError"])
+def test_the_word_of_a_client_comes_with_a_remedy(
+    client: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a worker said that reached no broker was this word alone."""
+
+    def fail(arguments: object) -> int:
+        raise TransportError(client)
+
+    monkeypatch.setattr(cli, "_call", fail)
+    assert cli.run(["run"]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert client in said
+    assert "stream-anon doctor" in said

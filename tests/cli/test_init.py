@@ -88,6 +88,7 @@ def test_tables_beside_the_policy(place: Path, capsys: pytest.CaptureFixture[str
 MISTAKES = [
     # remark, name, content, what the message names
     ("no rows", "t.csv", "a,b\n", "has no rows"),
+    ("no records", "t.jsonl", '["a"]\n["b"]\n', "no line of it is a record: line 1 (not_object), line 2 (not_object)"),
     ("no names", "t.csv", "39,State-gov,77516\n50,Private,83311\n", "looks like a record"),
     ("nothing to generalize", "t.csv", "a\nsame\nsame\n", "no column can be generalized"),
     ("an unknown kind", "t.xlsx", "x", "unknown kind of file"),
@@ -101,6 +102,39 @@ def test_mistakes(place: Path, name: str, content: str, word: str, capsys: pytes
     assert run(["init", name]) == 1
     assert word in capsys.readouterr().err
     assert not Path("policy.yaml").exists()
+
+
+SPELLINGS = [
+    # remark, values, whether they are told
+    ("case and space do not count", ["Flu", "FLU", " flu", "ulcer"], False),
+    ("punctuation does", ["type 2", "type-2", "ulcer"], True),
+]
+
+
+@pytest.mark.parametrize(("values", "told"), [c[1:] for c in SPELLINGS], ids=[c[0] for c in SPELLINGS])
+def test_spellings(place: Path, values: list[str], told: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"{20 + i % 50},{values[i % len(values)]}\n" for i in range(200)]
+    Path("t.csv").write_text("age,diagnosis\n" + "".join(lines))
+    assert run(["init", "t.csv"]) == 0
+    assert ("only in spelling" in capsys.readouterr().err) is told
+
+
+def test_another_encoding(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cities = ["Zürich", "Bern", "Basel"]
+    lines = [f"{20 + i % 50},{cities[i % 3]}\n" for i in range(60)]
+    Path("t.csv").write_text("age,city\n" + "".join(lines), encoding="latin-1")
+    assert run(["init", "t.csv"]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "20 lines are no records" in told
+    assert "that is a lot: save the table as UTF-8" in told
+
+
+def test_dates_with_slips(place: Path) -> None:
+    days = [f"1980-03-{i % 28 + 1:02d}" if i % 30 else "8/3/1980" for i in range(200)]
+    Path("t.csv").write_text("born,sex\n" + "".join(f"{day},{'fm'[i % 2]}\n" for i, day in enumerate(days)))
+    assert run(["init", "t.csv"]) == 0
+    assert "# DECIDE: not written as YYYY-MM-DD: 7;" in Path("policy.yaml").read_text()
+    assert run(["anonymize", "t.csv", "-p", "policy.yaml", "-o", "o.csv", "--max-rejected", "0"]) == 0
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -51,6 +51,32 @@ def test_rows_are_shown_before_and_after(place: Path, capsys: pytest.CaptureFixt
     assert len(boxes) == 1
 
 
+NEXT = [
+    # remark, name, the command that is suggested
+    ("tabs", "t.tsv", "stream-anon pipe -p policy.yaml --csv < t.tsv > anonymous.jsonl"),
+    ("an array, which no pipe reads", "t.json", "stream-anon anonymize t.json -p policy.yaml -o anonymous.jsonl"),
+]
+
+
+@pytest.mark.parametrize(("name", "command"), [c[1:] for c in NEXT], ids=[c[0] for c in NEXT])
+def test_the_command_that_is_suggested_reads_the_table(
+    place: Path, capsys: pytest.CaptureFixture[str], name: str, command: str
+) -> None:
+    records = [json.loads(line) for line in Path("data.jsonl").read_text().splitlines()]
+    text = Path("data.csv").read_text().replace(",", "\t") if name == "t.tsv" else json.dumps(records)
+    Path(name).write_text(text)
+    assert previewed(capsys, name, "--rate", "50")["next"] == command
+
+
+def test_no_delay_seems_to_break_a_bound_by_records(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = Path("policy.yaml").read_text()
+    assert "{time: 3s}" in text
+    text = text.replace("{time: 3s}", "{time: 3s, records: 100}") + "algorithm: {name: fads}\n"  # leaves when due
+    Path("policy.yaml").write_text(text)
+    found = previewed(capsys, "data.jsonl", "--rate", "1000")
+    assert 0.09 < found["delay"]["longest"] <= found["delay"]["bound"] == 0.1
+
+
 def test_figures_agree_with_one_another(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = previewed(capsys, "data.jsonl", "--rate", "50")
     assert found["published"] + found["suppressed"] == found["records"] == COUNT

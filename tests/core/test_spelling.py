@@ -158,3 +158,46 @@ def test_near_equal_values_are_told(tmp_path: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     run(["audit", out, "-p", str(tmp_path / "policy.yaml"), "--json"])
     assert any("differ from another one only" in note for note in json.loads(capsys.readouterr().out)["notes"])
+
+
+UNSEEN = [*"\x00\x07\x7f\u034f\u3164\uffa0\u2800\ufe0f\u180b\U000e0101\u200d\u2066"]
+
+
+@pytest.mark.parametrize("unseen", UNSEEN, ids=ascii)
+def test_what_nobody_sees_makes_no_second_value_or_person(tmp_path: Path, unseen: str) -> None:
+    """Neither here nor in the auditor; alone it is nothing at all."""
+    schema = compiled(tmp_path)
+    ills, names = ["hiv", f"h{unseen}iv", f"hiv{unseen}"], ["p1", f"{unseen}p1", f"p{unseen}1"]
+    result = encoded(schema, [*ills, unseen], [*names, "p4"])
+    assert [(r.index, str(r.code)) for r in result.rejections] == [(3, "missing")]
+    assert len(set(result.batch.sensitive[:, 0].tolist())) == len(set(result.batch.subject.tolist())) == 1
+    judge = read_rules(tmp_path / "policy.yaml").sensitive["ill"]
+    assert len(set(map(judge.code, ills))) == 1
+    assert judge.comparison.is_missing(unseen)
+
+
+def test_a_joiner_does_not_keep_an_accent_apart(tmp_path: Path) -> None:
+    spellings = ["caf\u00e9", "cafe\u0301", "cafe\u034f\u0301"]
+    assert len(set(encoded(compiled(tmp_path), spellings).batch.sensitive[:, 0].tolist())) == 1
+    judge = read_rules(tmp_path / "policy.yaml").sensitive["ill"]
+    assert len(set(map(judge.code, spellings))) == 1
+
+
+def test_any_amount_of_space_within_is_one(tmp_path: Path) -> None:
+    spellings = ["type 2", "type  2", "type\t2", "type\u00a0\n2 "]
+    assert len(set(encoded(compiled(tmp_path), spellings).batch.sensitive[:, 0].tolist())) == 1
+    judge = read_rules(tmp_path / "policy.yaml").sensitive["ill"]
+    assert len(set(map(judge.code, spellings))) == 1
+    assert judge.code("type2") != judge.code("type 2")
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_true_is_not_one_whichever_came_first(tmp_path: Path, turn: int) -> None:
+    """A record with 1 used to decide what `true` meant from then on: another leaf, or none."""
+    tree = ", hierarchy: {kind: tree, tree: {any: {a: ['1', 'no'], b: ['true']}}}, unknown: leaf"
+    schema = compiled(tmp_path, sensitive=tree)
+    codes = encoded(schema, [1, True, "1", "true"][::turn]).batch.sensitive[:, 0].tolist()[::turn]
+    assert codes[0] == codes[2] != codes[1] == codes[3]
+    judge = read_rules(tmp_path / "policy.yaml").sensitive["ill"]
+    codes = judge.codes_of([1, True, "1", "true"][::turn])[::turn]
+    assert codes[0] == codes[2] != codes[1] == codes[3]

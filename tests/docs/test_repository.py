@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -37,3 +38,23 @@ def test_the_architecture_names_every_room() -> None:
     rooms = [path.name for path in (ROOT / "stream_anon").iterdir() if (path / "__init__.py").exists()]
     for room in rooms:
         assert f"`{room}/`" in text, room
+
+
+def test_no_room_is_a_bag() -> None:
+    """More than fifteen files in one folder are several rooms; commands alone are one each."""
+    rooms = [folder for folder in (ROOT / "stream_anon").rglob("*") if (folder / "__init__.py").exists()]
+    assert len(rooms) > 20
+    crowded = {str(room.relative_to(ROOT)) for room in rooms if len(list(room.glob("*.py"))) > 15}
+    assert crowded <= {"stream_anon/cli"}
+
+
+def test_few_functions_take_many_arguments() -> None:
+    """Commands take an argument for every option, and some kernels many arrays; nothing else does."""
+    many = []
+    for path in (ROOT / "stream_anon").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = [a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
+                if len([name for name in given if name not in ("self", "cls")]) > 8:
+                    many.append(f"{path.relative_to(ROOT)} {node.name}")
+    assert len(many) <= 8, many

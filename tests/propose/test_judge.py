@@ -29,12 +29,17 @@ def each(make: Any) -> list[Any]:
     return [make(i) for i in range(ROWS)]
 
 
+SLIPS = each(lambda i: f"1980-03-{i % 28 + 1:02d}" if i % 30 else "8/3/1980")
+
 CASES = [
     # remark, name, values, as text, role, a part of the hierarchy ("" for none), asks
     ("e-mail by name", "email", cycle("a", "b"), TEXT, "identifier", "", False),
     ("e-mail by look", "contact", each(lambda i: f"u{i % 9}@example.org"), TEXT, "identifier", "", False),
     ("phone by look", "reach", each(lambda i: f"555-010-{i % 99:04d}"), TEXT, "identifier", "", False),
     ("an id", "patient_id", each(lambda i: f"P{i % 150}"), TEXT, "identifier", "", False),
+    ("an id of people who come often", "Patient ID", each(lambda i: f"P{i % 30:05d}"), TEXT, "identifier", "", False),
+    ("a person", "customer", each(lambda i: f"c{i % 30}"), TEXT, "identifier", "", False),
+    ("kinds of people", "customer", cycle("new", "old"), TEXT, "quasi_identifier", "flat", True),
     ("a running number", "index", each(str), TEXT, "identifier", "interval", True),
     ("a name of few things", "country_name", cycle("A", "B"), TEXT, "quasi_identifier", "flat", False),
     ("unique text", "remark", each(lambda i: f"x{i}-{i * i}"), TEXT, "identifier", "", True),
@@ -47,6 +52,7 @@ CASES = [
     ("a code by its zeros", "site", each(lambda i: f"0{i % 40:03d}"), TEXT, "quasi_identifier", "length: 4", True),
     ("a code with letters", "ward", each(lambda i: f"B{i % 40:02d}"), TEXT, "quasi_identifier", "alphanumeric", True),
     ("dates", "admitted", each(lambda i: f"2026-03-{i % 28 + 1:02d}"), TEXT, "quasi_identifier", "day, week", True),
+    ("dates, some slips", "birth", SLIPS, TEXT, "quasi_identifier", "[day, week", False),
     ("instants", "seen", each(lambda i: f"2026-03-08T{i % 24:02d}:00:00Z"), TEXT, "quasi_identifier", "[hour", True),
     ("Unix time", "created", each(lambda i: 1_700_000_000 + i), TYPED, "quasi_identifier", "epoch: seconds", True),
     ("dates nobody can read", "visit", each(lambda i: f"{i % 12 + 1}/03/2026"), TEXT, "left out", "", True),
@@ -90,6 +96,12 @@ def test_a_number_with_words_for_missing() -> None:
     assert found.column.odd == ROWS // 4
 
 
+def test_numbers_that_are_written_in_several_ways() -> None:
+    found = proposed("cost", each(lambda i: f"{i * 7}.50" if i % 9 else f"{i * 7},50"))
+    assert (found.role, found.shape) == ("identifier", None)
+    assert found.decide.startswith("most are numbers")
+
+
 def test_the_range_holds_the_sample_with_room() -> None:
     found = proposed("age", each(lambda i: str(17 + i % 74)))
     assert found.shape is not None
@@ -115,6 +127,7 @@ SUBJECTS = [
     ("the person before the record", {"record_id": 200, "patient_id": 150}, "patient_id"),
     ("any id rather than none", {"id": 200, "gender": 2}, "id"),
     ("a name is no key", {"surname": 150, "gender": 2}, None),
+    ("somebody who comes often", {"visit": 200, "patient": 30}, "patient"),
     ("nobody", {"gender": 2}, None),
 ]
 

@@ -177,7 +177,7 @@ class BufferMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_remembered_of_rows_that_left(self) -> None:
-        kept = sum(isinstance(value, str) for value in self.buffer.columns.values[:, :1].ravel().tolist())
+        kept = sum(isinstance(value, str) for value in self.buffer.everything.values[:, :1].ravel().tolist())
         assert kept == len(self.rows)
 
 

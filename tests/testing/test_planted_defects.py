@@ -8,11 +8,15 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from stream_anon import testing
+from stream_anon.auditor.models.base import Built, Counts, ValueModel
+from stream_anon.auditor.models.k_anonymity import KAnonymity
+from stream_anon.auditor.scales.prefix import PrefixScale
 from stream_anon.batch.partitioner import Support, unwatched
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Reject
@@ -97,7 +101,38 @@ def _broken_rule(self: Any, *given: Any) -> Any:
     yield Problem(("most",), "bad-value", "never right", "give up")
 
 
+class Audited(ValueModel):
+    """The same as the auditor defines it."""
+
+    code, meaning, attribute = "max_share", "a value with too large a share", "illness"
+
+    @classmethod
+    def read(cls, spec: dict[str, Any], columns: Any, folder: Path) -> Built:
+        return cls(), ""
+
+    def promise(self, who: str) -> str:
+        return "no value has a share above a half"
+
+    def failing(self, counts: Counts) -> Any:
+        return counts.share > 0.5 + 1e-9
+
+
+def audited(**changes: Any) -> Plant:
+    """Check the model against a definition of the auditor with some of its methods replaced."""
+
+    def plant() -> None:
+        known = {"k_anonymity": KAnonymity, "max_share": with_(Audited, **changes)}
+        with mock.patch("stream_anon.auditor.policy.known_models", return_value=known):
+            model()()
+
+    return plant
+
+
 MODEL: dict[str, list[Plant]] = {
+    "auditor-agrees": [
+        audited(failing=lambda self, counts: counts.share > 0.4),
+        audited(failing=lambda self, counts: np.zeros(len(counts.starts), dtype=np.bool_)),
+    ],
     "valid-settings": [settings_of_models(forms=()), settings_of_models(rules=_broken_rule)],
     "follows-its-definition": [model(definition=lambda rows: True)],
     "never-negative": [model(judge=lambda self, *given: -1.0), model(judge=lambda self, *given: float("nan"))],
@@ -151,7 +186,25 @@ def _dearer(self: Prefix) -> CostTable:
     return CostTable(table.kind, units=table.units, levels=(0.1, 0.2, 0.3), highest=table.highest)
 
 
+def scale(**changes: Any) -> Plant:
+    """Check the hierarchy against a scale of the auditor with some of its methods replaced."""
+    of = classmethod(lambda cls, attribute, absent, folder: cls(3, False, absent))
+    known = {"codes": with_(PrefixScale, of=of, **changes)}
+
+    def plant() -> None:
+        with mock.patch("stream_anon.testing.checks.hierarchies.known_scales", return_value=known):
+            hierarchy()()
+
+    return plant
+
+
 HIERARCHY: dict[str, list[Plant]] = {
+    "auditor-agrees": [
+        scale(read=lambda self, label: "outside-hierarchy"),
+        scale(read=lambda self, label: PrefixScale.read(self, label)._replace(least=0.0, most=0.0)),  # type: ignore[union-attr]
+        scale(place=lambda self, value: PrefixScale.place(self, value) + 1.0),
+        scale(covers=lambda self, label, places: np.ones(len(places), dtype=np.bool_)),
+    ],
     "valid-settings": [settings_of_hierarchies(rules=_broken_rule), settings_of_hierarchies(types=("integer",))],
     "known-values-have-places": [hierarchy(known=["021", "none"])],
     "unknown-values-are-refused": [hierarchy(encode=lambda self, values: (np.zeros(len(values), np.int64), None))],
@@ -432,7 +485,19 @@ class Sparing(Writer):
         super().write(groups[:0])
 
 
+def read_by_the_auditor(found: list[Any]) -> Plant:
+    """Check the format as if the auditor knew it, and found these columns."""
+
+    def plant() -> None:
+        place = "stream_anon.testing.checks.formats"
+        with mock.patch(f"{place}.auditors"), mock.patch(f"{place}.raw_columns", return_value=found):
+            table()()
+
+    return plant
+
+
 FORMAT: dict[str, list[Plant]] = {
+    "auditor-agrees": [read_by_the_auditor([]), read_by_the_auditor([({"who": ["p1"]}, [])])],
     "known-by-suffix": [table(suffixes=("BARS",)), table(suffixes=())],
     "reads-what-is-there": [table(lines=lambda self, path: Bars.lines(self, path)[:-1])],
     "parts-follow-one-another": [table(first=lambda self, start: 1)],
@@ -459,7 +524,9 @@ def test_the_broken_rule_is_named(kind: str, rule: str, plant: Plant) -> None:
 
 SOUND = {
     "models": model(),
+    "audited models": audited(),
     "hierarchies": hierarchy(),
+    "scales": scale(),
     "batches": batch(),
     "formats": table(),
     "streams": watched(lambda run: meet_deadlines_alone(run, [row | {"person": 50} for row in ROWS[:6]], [0], 4.0)),

@@ -5,22 +5,25 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from stream_anon.core.hierarchy import HIERARCHIES
 from stream_anon.core.privacy import MODELS
-from stream_anon.formats.csv_table import CsvTable
+from stream_anon.formats.avro_file import AvroFile
+from stream_anon.formats.csv_table import CsvTable, TsvTable
 from stream_anon.formats.format import Format
 from stream_anon.formats.json_lines import JsonLines
 from stream_anon.formats.parquet import Parquet
 from stream_anon.formats.tables import known_formats
 from stream_anon.testing import check_format, check_hierarchy, check_model
-from stream_anon.testing.checks.models import Definition, Rows, holders_of
+from stream_anon.testing.checks.models import VALUES, Definition, Rows, holders_of
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -54,6 +57,8 @@ CASES: list[tuple[dict[str, Any], Definition | None, dict[str, Any]]] = [
     ({"model": "alpha_k", "k": 3, "estimate": {"after": 50}} | ON, None, {"psf": "wish"}),
     ({"model": "t_closeness", "t": 0.4, "estimate": {"after": 50}} | ON, None, {}),
     ({"model": "t_closeness", "t": 0.3, "distance": "ordered", "estimate": {"after": 50}} | ON, None, {}),
+    ({"model": "t_closeness", "t": 0.4, "reference": dict.fromkeys(VALUES, 1)} | ON, None, {}),
+    ({"model": "t_closeness", "t": 0.3, "distance": "ordered", "reference": dict.fromkeys(VALUES, 1)} | ON, None, {}),
     ({"model": "guarding_node", "p": 0.5} | ON, None, GUARDED),
 ]
 
@@ -94,9 +99,9 @@ def as_lines(path: Path, records: Records) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
-def as_csv(path: Path, records: Records) -> None:
+def as_csv(path: Path, records: Records, delimiter: str = ",") -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(records[0]))
+        writer = csv.DictWriter(file, list(records[0]), delimiter=delimiter)
         writer.writeheader()
         writer.writerows(records)
 
@@ -105,10 +110,19 @@ def as_parquet(path: Path, records: Records) -> None:
     pq.write_table(pa.Table.from_pylist([dict(record) for record in records]), path)
 
 
+def as_avro(path: Path, records: Records) -> None:
+    kinds = {str: "string", int: "long"}
+    fields = [{"name": name, "type": kinds[type(value)]} for name, value in records[0].items()]
+    with path.open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "Row", "fields": fields}, records)
+
+
 FORMATS: dict[type[Format], Callable[[Path, Records], None]] = {
     JsonLines: as_lines,
     CsvTable: as_csv,
+    TsvTable: partial(as_csv, delimiter="\t"),
     Parquet: as_parquet,
+    AvroFile: as_avro,
 }
 
 

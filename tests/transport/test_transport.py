@@ -15,6 +15,7 @@ from stream_anon.kafka.transport import (
     AbortableError,
     Committed,
     Outgoing,
+    Placed,
     Polled,
     Transport,
     TransportError,
@@ -29,7 +30,8 @@ class Memory:
     def __init__(self) -> None:
         self.broker = MemoryBroker("in", partitions=2)
         self.broker.create_topic("out")
-        self.input, self.output = "in", "out"
+        self.broker.create_topic("kept", 2)
+        self.input, self.output, self.kept = "in", "out", "kept"
         self.made: list[Transport] = []
 
     def transport(self, member: str, transactional_id: str | None = None) -> Transport:
@@ -54,10 +56,11 @@ class Real:
         from kafka.admin import NewTopic
 
         self.bootstrap, self.name, self.client = bootstrap, name, client
-        self.input, self.output = f"{name}-in", f"{name}-out"
+        self.input, self.output, self.kept = f"{name}-in", f"{name}-out", f"{name}-kept"
         self._admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-        self._admin.create_topics([NewTopic(self.input, 2, 1), NewTopic(self.output, 1, 1)])
-        await_topics(self._admin, [self.input, self.output])
+        counts = {self.input: 2, self.output: 1, self.kept: 2}
+        self._admin.create_topics([NewTopic(topic, count, 1) for topic, count in counts.items()])
+        await_topics(self._admin, list(counts))
         self._producer = KafkaProducer(bootstrap_servers=bootstrap)
         self.made: list[Transport] = []
 
@@ -227,7 +230,7 @@ def test_an_aborted_record_is_seen_by_uncommitted_readers_only(world: Memory | R
 
 
 def marks(transport: Transport, world: Memory | Real, since: int, *, committed: bool) -> list[bytes]:
-    return list(transport.marks(world.output, {0: since}, committed))
+    return [record.mark for record in transport.read(world.output, {0: since}, committed) if record.mark]
 
 
 def test_marks_are_found_from_an_offset_on_by_both_kinds_of_reader(world: Memory | Real) -> None:
@@ -247,6 +250,53 @@ def test_marks_are_found_from_an_offset_on_by_both_kinds_of_reader(world: Memory
     assert marks(t, world, 0, committed=True) == [b"one", b"two"]
     assert marks(t, world, 1, committed=True) == [b"two"]
     assert world.read(committed=True) == [b"v", b"w", b"u"]
+
+
+def stored(transport: Transport, world: Memory | Real, since: dict[int, int], *, committed: bool) -> set[object]:
+    found = transport.read(world.kept, since, committed)
+    return {(record.partition, record.offset, record.key, record.value) for record in found}
+
+
+def test_a_record_stands_where_it_was_written(world: Memory | Real) -> None:
+    """Whoever writes is told the exact place before the transaction ends, and every reader finds it there."""
+    t = world.transport("w")
+    polled = start(t, {0, 1})
+    assert polled.membership is not None
+    t.begin()
+    assert t.write([Placed(world.kept, 1, b"b", b"one"), Placed(world.kept, 0, b"a", b"two")]) == [0, 0]
+    both = {(1, 0, b"b", b"one"), (0, 0, b"a", b"two")}
+    assert stored(t, world, {0: 0, 1: 0}, committed=False) == both
+    with pytest.raises(AbortableError):
+        stored(t, world, {0: 0, 1: 0}, committed=True)
+    t.send_offsets({0: Committed(1, "points there\0")}, polled.membership)
+    t.commit()
+    poll_until(t, lambda _: stored(t, world, {0: 0, 1: 0}, committed=False) == both)
+    assert stored(t, world, {1: 0}, committed=True) == {(1, 0, b"b", b"one")}
+    assert stored(t, world, {1: 1, 0: 5}, committed=True) == set()
+    t.begin()
+    [offset] = t.write([Placed(world.kept, 1, b"b", b"aborted")])
+    assert offset == 2, "behind the marker of the first"
+    t.renew()
+    polled = poll_until(t, lambda p: p.membership is not None)
+    assert stored(t, world, {1: 1}, committed=False) == {(1, 2, b"b", b"aborted")}
+    assert stored(t, world, {1: 1}, committed=True) == set()
+    t.begin()
+    assert t.write([Placed(world.kept, 1, b"b", b"x" * 1_000_000)]) == [4]
+    assert polled.membership is not None
+    t.send_offsets({0: Committed(2, "points there\0")}, polled.membership)
+    t.commit()
+    assert t.ledgers([0]) == {0: Committed(2, "points there\0")}
+
+
+def test_a_record_for_which_there_is_no_place_is_refused(world: Memory | Real) -> None:
+    t = world.transport("w")
+    start(t, {0, 1})
+    t.begin()
+    with pytest.raises(TransportError):
+        t.write([Placed(world.kept, 0, b"a", b"x" * 3_000_000)])
+    t.renew()
+    t.begin()
+    assert t.write([Placed(world.kept, 0, b"a", b"small")])
 
 
 def test_a_glance_shows_what_an_open_transaction_will_replace(world: Memory | Real) -> None:

@@ -42,6 +42,15 @@ class World:
         self.admin = KafkaAdminClient(bootstrap_servers=bootstrap)
         self.producer = KafkaProducer(bootstrap_servers=bootstrap, reconnect_backoff_max_ms=1000)
         self.transports: list[Transport] = []
+        self.ledger: str | None = None
+
+    def keep_ledgers(self, partitions: int = 1, **settings: str) -> World:
+        """Create a ledger topic, and let workers use it."""
+        self.ledger = f"{self.name}-ledger"
+        made = NewTopic(self.ledger, partitions, 1, topic_configs={"cleanup.policy": "compact", **settings})
+        self.admin.create_topics([made])
+        await_topics(self.admin, [self.ledger])
+        return self
 
     def create(self, partitions: int = 1, source: dict[str, str] | None = None, **output: str) -> World:
         out = NewTopic(self.output, 1, 1, topic_configs=output or None)
@@ -68,7 +77,7 @@ class World:
         )
         change(transport)
         self.transports.append(transport)
-        changes = {"dead_letter": self.dead, "delay": None, **changes}
+        changes = {"dead_letter": self.dead, "delay": None, "ledger": self.ledger, **changes}
         return Worker(transport, core or fifo_core(), WorkerSettings(self.input, self.output, **changes), Notes())
 
     def produce(self, *values: bytes | None, partition: int = 0) -> None:

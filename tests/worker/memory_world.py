@@ -45,6 +45,7 @@ class Notes(Observer):
 @dataclass
 class World:
     partitions: int = 1
+    ledger: str | None = None
     broker: MemoryBroker = field(init=False)
     now: float = 0.0
 
@@ -52,12 +53,15 @@ class World:
         self.broker = MemoryBroker("in", partitions=self.partitions)
         self.broker.create_topic("out")
         self.broker.create_topic("dead")
+        if self.ledger is not None:
+            self.broker.create_topic(self.ledger, self.partitions, "compact")
 
     def clock(self) -> float:
         return self.now
 
     def worker(self, name: str = "w", core: Core | None = None, **changes: object) -> Worker:
-        settings = WorkerSettings("in", "out", **{"dead_letter": "dead", "delay": None, **changes})  # type: ignore[arg-type]
+        usual = {"dead_letter": "dead", "delay": None, "ledger": self.ledger}
+        settings = WorkerSettings("in", "out", **{**usual, **changes})  # type: ignore[arg-type]
         transport = MemoryTransport(self.broker, name)
         return Worker(transport, core or fifo_core(), settings, Notes(), clock=self.clock)
 

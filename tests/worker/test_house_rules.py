@@ -17,7 +17,7 @@ from stream_anon.errors import PrivacyViolation
 from stream_anon.worker.group_life import Announced, Formed, announce
 from stream_anon.worker.ledger.codec import combined
 from stream_anon.worker.ledger.ledger import Ledger, Place
-from stream_anon.worker.renderer import GroupRenderer
+from stream_anon.worker.takeover.renderer import GroupRenderer
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "stream_anon/worker").rglob("*.py"))

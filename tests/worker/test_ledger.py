@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,8 @@ from stream_anon.worker.ledger.budget import INLINE
 from stream_anon.worker.ledger.codec import Codec, LedgerError, b85encode, digest_of
 from stream_anon.worker.ledger.ledger import Ledger, Place, Seen, contains, without
 from stream_anon.worker.ledger.mark import Mark, MarkSeal, mark_room
-from stream_anon.worker.ledger.packing import Reader, Writer, partitions_of, unpack_members
+from stream_anon.worker.ledger.packing import Reader, Writer, partitions_of, unpack_members, unpack_waiting
+from stream_anon.worker.ledger.pointer import PointerSeal
 
 PLACE = Place("cluster", "topic", 3)
 CODEC = Codec.of(b"a secret")
@@ -28,6 +30,7 @@ groups = st.lists(st.lists(refs, min_size=1, max_size=12, unique=True).map(lambd
 def ledgers(draw: st.DrawFn) -> Ledger:
     low = draw(st.one_of(st.integers(0, 100), st.integers(0, 2**50)))
     above = draw(st.sets(st.integers(0, 3000), max_size=400))
+    above |= {3001 + a for a in draw(st.sets(st.integers(0, 2**40), max_size=3))}
     waiting = np.array(sorted(low + a for a in above), dtype=np.int64)
     top = int(waiting[-1]) + 1 if above else low
     announced = tuple(draw(groups))
@@ -77,7 +80,7 @@ LEDGER = Ledger(PLACE, b"12345678", 10, np.array([4, 7]), (np.array([(3, 1), (4,
 CASES = [
     ("empty", "", 4, PLACE, CODEC, "a tool committed an offset"),
     ("empty", "\0rest", 4, PLACE, CODEC, "text after the end does not count"),
-    ("version", "4abc", 4, PLACE, CODEC, "a later version"),
+    ("version", "9abc", 4, PLACE, CODEC, "a later version"),
     ("version", "1abc", 4, PLACE, CODEC, "an earlier version"),
     ("unreadable", None, 4, PLACE, Codec.of(b"another secret"), "the secret was changed"),
     ("misplaced", None, 4, Place("cluster", "topic anew", 3), CODEC, "the topic was made anew"),
@@ -120,6 +123,18 @@ def test_what_fits() -> None:
     assert len(text.metadata) <= INLINE.limit + 1
 
 
+def test_a_row_that_is_held_back_for_long_takes_no_room() -> None:
+    """A billion records came since: neither the text nor the memory to make it grows with them."""
+    waiting = np.array([7, *range(1_000_000_000, 1_000_000_100)])
+    held = Ledger(PLACE, b"12345678", 1_000_000_200, waiting)
+    tracemalloc.start()
+    text = CODEC.encode(held)
+    assert CODEC.decode(text, PLACE) == held
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+    assert len(text.metadata) < 700
+
+
 @given(ledgers(), st.lists(st.integers(0, 4000), max_size=50))
 def test_finished_and_unfinished_agree(ledger: Ledger, above: list[int]) -> None:
     offsets = np.array([max(0, ledger.low - 50) + a for a in above], dtype=np.int64)
@@ -150,6 +165,35 @@ def test_sizes_beyond_the_text_are_refused_before_room_is_made() -> None:
         out.number(number)
     with pytest.raises(ValueError, match="more members"):
         unpack_members(Reader(out.bytes()))
+    out = Writer()
+    for number in (2**40, 0):  # so many offsets that wait, all in one place
+        out.number(number)
+    with pytest.raises(ValueError, match="no such offsets"):
+        unpack_waiting(Reader(out.bytes()), 2**41)
+
+
+@given(st.integers(0, 999), st.integers(0, 2**60), st.binary(max_size=50), st.integers(0, 2**60))
+def test_a_pointer_leads_to_one_record_of_one_place(partition: int, offset: int, record: bytes, low: int) -> None:
+    seal = PointerSeal(b"a secret")
+    pointer = seal.point("topic id", partition, offset, record)
+    text = seal.encode(pointer, low, PLACE)
+    assert seal.decode(text, PLACE) == pointer
+    assert text.offset == low
+    assert len(text.metadata) <= 120
+    assert INLINE.fits(text)
+    assert pointer != seal.point("topic anew", partition, offset, record)
+    assert pointer != seal.point("topic id", partition, offset, record + b"x")
+    assert PointerSeal(b"another secret").digest(record) != pointer.digest
+    others = (replace(PLACE, group="another"), replace(PLACE, partition=PLACE.partition + 1))
+    found = [refused(seal, text, place) for place in others]
+    found += [refused(PointerSeal(b"another secret"), text, PLACE), refused(seal, Committed(low, "Pabc\0"), PLACE)]
+    assert found == ["misplaced", "misplaced", "unreadable", "unreadable"]
+
+
+def refused(seal: PointerSeal, text: Committed, place: Place) -> str:
+    with pytest.raises(LedgerError) as caught:
+        seal.decode(text, place)
+    return caught.value.code
 
 
 sequences = st.dictionaries(st.integers(0, 999), st.integers(0, 2**35), max_size=12)

@@ -102,10 +102,29 @@ def test_logs_hold_declared_fields_only(quiet_root: None) -> None:
     assert lines[2]["error"] == "ValueError"
 
 
+def test_an_answer_of_no_says_why() -> None:
+    words = {"why": "partition 3 is quarantined as lost: restore it"}
+    server = StatusServer(CollectorRegistry(), lambda: True, lambda: not words["why"], why=lambda: words["why"]).start()
+    try:
+        assert get(server.port, "/readyz") == (503, "no\npartition 3 is quarantined as lost: restore it\n")
+        words["why"] = ""
+        assert get(server.port, "/readyz") == (200, "ok\n")
+    finally:
+        server.close()
+
+
+def test_a_long_round_is_told_while_it_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = Metrics("trial", "abcdef", 2.0, ["age"])
+    metrics.alive()
+    later = metrics.last_round + 42.0
+    monkeypatch.setattr("stream_anon.observe.metrics.time.monotonic", lambda: later)
+    assert "stream_anon_round_age_seconds 42.0" in generate_latest(metrics.registry).decode()
+
+
 def test_a_partition_that_left_is_told_of_by_its_owner_alone() -> None:
     metrics = Metrics("trial", "abcdef", 2.0, ["age"])
     metrics.lag(3, 70)
-    metrics.ledger(3, 90)
+    metrics.ledger(3, 90, 2_000)
     metrics.left(3)
     metrics.left(4)
     text = generate_latest(metrics.registry).decode()

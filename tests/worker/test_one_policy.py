@@ -23,7 +23,7 @@ from stream_anon.worker.handover import HandoverError, hand_over
 from stream_anon.worker.ledger.codec import Codec
 from stream_anon.worker.ledger.ledger import Place
 from stream_anon.worker.loop import Worker
-from stream_anon.worker.restore import OtherPolicyError
+from stream_anon.worker.takeover.restore import OtherPolicyError
 
 ONE, TWO = fifo_core(), fifo_core(salt=b"policy two")
 OLD = ONE.fingerprint.hex()

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 from broker_world import World, each_client
-from kafka.admin import ACL, ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourcePattern, ResourceType
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePattern,
+    ResourceType,
+)
 
 from stream_anon.kafka.clients import client_of
 from stream_anon.kafka.doctor import Doctor
@@ -22,6 +29,7 @@ RIGHTS = {
     "input": (ResourceType.TOPIC, "{}-in", ("READ", "DESCRIBE_CONFIGS")),
     "output": (ResourceType.TOPIC, "{}-out", ("READ", "WRITE", "DESCRIBE_CONFIGS")),
     "dead": (ResourceType.TOPIC, "{}-dead", ("WRITE", "DESCRIBE_CONFIGS")),
+    "ledger": (ResourceType.TOPIC, "{}-ledger", ("READ", "WRITE", "DESCRIBE_CONFIGS")),
     "group": (ResourceType.GROUP, "{}", ("READ",)),
     "claim": (ResourceType.GROUP, "stream-anon-output-{}-out", ("READ",)),
     "transactions": (ResourceType.TRANSACTIONAL_ID, "stream-anon-{}-", ("WRITE",)),
@@ -57,7 +65,7 @@ class Guest:
         """What doctor finds wrong: detail and remedy by question."""
         world = self.world
         broker = client_of(world.client).probe(self.broker.sasl_bootstrap, world.name, self.options)
-        doctor = Doctor(broker, world.name, world.input, world.output, world.dead)
+        doctor = Doctor(broker, world.name, world.input, world.output, world.dead, world.ledger)
         told = {found.question: f"{found.detail}: {found.remedy}" for found in doctor.examine() if not found.good}
         broker.close()
         return told
@@ -67,7 +75,7 @@ class Guest:
 def guest(bootstrap: str, local_broker: LocalBroker, name: str, client: str) -> Iterator[Guest]:
     if bootstrap != local_broker.bootstrap:
         pytest.skip("the broker under test is not ours")
-    world = World(bootstrap, name, client).create()
+    world = World(bootstrap, name, client).create().keep_ledgers()
     yield Guest(local_broker, world)
     world.close()
 
@@ -82,6 +90,7 @@ CASES = [
     ("may write and not claim", ("output", "READ"), (), "output topic", "READ on topic {}-out"),
     ("may see and not write", ("output", "WRITE"), (("output", "DESCRIBE"),), "output topic", "WRITE on topic {}-out"),
     ("no dead letters", ("dead", "WRITE"), (), "dead-letter topic", "WRITE on topic {}-dead"),
+    ("ledgers not read", ("ledger", "READ"), (), "ledger topic", "READ on topic {}-ledger"),
     ("not in the group", ("group", "READ"), (), "group", "READ on group {}"),
     (
         "no transactions",

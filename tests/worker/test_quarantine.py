@@ -10,6 +10,7 @@ from memory_world import World, publish_and_leave, rows
 
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Committed
+from stream_anon.worker.takeover.restore import REMEDIES
 
 
 @pytest.fixture
@@ -24,6 +25,7 @@ def test_wiped_metadata_is_a_quarantine(world: World) -> None:
     notes = world.go(worker)
     assert notes.quarantined == {0: "empty"}
     assert not worker.ready
+    assert worker.unready == f"partition 0 is quarantined as empty: {REMEDIES['empty']}"
     assert len(world.out()) == 3
 
 
@@ -114,10 +116,12 @@ def test_a_transaction_that_stays_open_is_told_and_waited_for(world: World, capl
     world.go(worker, rounds=20, seconds=1.0)
     assert caplog.messages.count("waiting for a transaction to end") == 1
     assert not worker.ready
+    assert worker.unready == "partitions [0] wait for a transaction to end: ask stream-anon doctor"
     assert len(world.out()) == 3
     world.broker.end("somebody", "aborted")
     world.go(worker)
     assert worker.ready
+    assert not worker.unready
     assert len(world.out()) == 6
 
 

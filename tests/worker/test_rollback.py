@@ -10,8 +10,8 @@ from memory_world import Notes, World, rows
 
 from stream_anon.kafka.transport import Committed
 from stream_anon.worker.loop import Worker
-from stream_anon.worker.restore import REMEDIES
 from stream_anon.worker.state import partition as partition_state
+from stream_anon.worker.takeover.restore import REMEDIES
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_crash_inside_a_transaction_is_none(world: World) -> None:
     plan = worker._planner.plan(worker.state.partitions, (), 2, worker.ownership.witness.seen)
     assert worker.ownership.membership is not None
     worker._transport.begin()
-    worker._transport.send_offsets(plan.texts, worker.ownership.membership)
+    worker._transport.send_offsets(worker._store.keep(plan.texts), worker.ownership.membership)
     worker._transport.send(plan.records("out"))
     assert succeed(world, {}).quarantined == {}
     assert {"a", "b", "c"} <= set(world.values())
@@ -181,13 +181,13 @@ def test_only_what_came_after_the_ledger_is_read(world: World, monkeypatch: pyte
     world.broker.leave("w")
     successor = world.worker("x")
     asked: list[dict[int, int]] = []
-    real = successor._transport.marks
+    real = successor._transport.read
 
-    def marks(topic: str, since: dict[int, int], committed: bool) -> object:
+    def read(topic: str, since: dict[int, int], committed: bool) -> object:
         asked.append(since)
         return real(topic, since, committed)
 
-    successor._transport.marks = marks  # type: ignore[assignment, method-assign]
+    successor._transport.read = read  # type: ignore[assignment, method-assign]
     assert world.go(successor).quarantined == {}
     end = len(world.broker.topics["out"][0].entries)
     assert asked
@@ -220,14 +220,14 @@ def test_one_ledger_far_behind_does_not_make_the_others_read_far(world: World) -
     world.broker.leave("w")
     world.broker.committed[0] = early[0]
     successor = world.worker("x")
-    read: list[bytes] = []
-    real = successor._transport.marks
+    seen: list[bytes] = []
+    real = successor._transport.read
 
-    def marks(topic: str, since: dict[int, int], committed: bool) -> object:
-        for mark in real(topic, since, committed):
-            read.append(mark)
-            yield mark
+    def read(topic: str, since: dict[int, int], committed: bool) -> object:
+        for record in real(topic, since, committed):
+            seen.extend([record.mark] if record.mark else [])
+            yield record
 
-    successor._transport.marks = marks  # type: ignore[assignment, method-assign]
+    successor._transport.read = read  # type: ignore[assignment, method-assign]
     assert world.go(successor).quarantined == {0: "rolled-back"}
-    assert len(read) <= 4 < sum(bool(entry.mark) for entry in world.broker.topics["out"][0].entries)
+    assert len(seen) <= 4 < sum(bool(entry.mark) for entry in world.broker.topics["out"][0].entries)

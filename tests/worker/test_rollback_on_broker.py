@@ -81,7 +81,7 @@ def test_the_latest_ledgers_go_on_after_any_end(world: World) -> None:
     plan = worker._planner.plan(worker.state.partitions, worker.state.formed, 2, worker.ownership.witness.seen)
     transport = worker._transport
     transport.begin()
-    transport.send_offsets(plan.texts, worker.ownership.membership)
+    transport.send_offsets(worker._store.keep(plan.texts), worker.ownership.membership)
     transport.send(plan.records(world.output))
     world.until(lambda: len(world.read(level="read_uncommitted")) >= 3)
     transport.close()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -90,3 +93,39 @@ def test_who_does_not_read_the_answer_holds_nobody_up(server: StatusServer) -> N
     while server._open:
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_a_flood_leaves_descriptors_to_the_worker(server: StatusServer) -> None:
+    """All that queue used to be taken at once, up to the last descriptor: the worker could not reach its broker."""
+    most, before = [0], len(os.listdir("/proc/self/fd"))
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.is_set():
+            most[0] = max(most[0], len(os.listdir("/proc/self/fd")))
+
+    flood = (
+        "import socket, sys, time\n"
+        "held = [socket.create_connection(('127.0.0.1', int(sys.argv[1])), timeout=10) for _ in range(800)]\n"
+        "[one.send(b'GET /livez HTTP/1.1') for one in held]\n"
+    )
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        subprocess.run([sys.executable, "-c", flood, str(server.port)], check=True, timeout=60)
+        assert get(server.port, "/livez")[0] == 200
+    finally:
+        over.set()
+        watcher.join()
+    assert most[0] - before <= 3 * CONNECTIONS
+
+
+OPEN = b"application/openmetrics-text;version="
+ODD = [OPEN + b"x; escaping=%s", b";;;=,=;", b"\xff" * 1000, OPEN + b"9" * 5000]
+
+
+@pytest.mark.parametrize("accept", ODD, ids=["version", "signs", "bytes", "digits"])
+def test_odd_headers_are_answered(server: StatusServer, accept: bytes) -> None:
+    with closing(half(server.port, b"GET /metrics HTTP/1.1\r\nAccept: " + accept + b"\r\n\r\n")) as one:
+        one.settimeout(20)
+        assert one.recv(100).startswith(b"HTTP/1.1 200")

@@ -13,6 +13,7 @@ from stream_anon.auditor.findings import Findings
 from stream_anon.auditor.models import SLACK, Counts, Guarding, ValueModel
 from stream_anon.auditor.numbers import Label, Rows
 from stream_anon.auditor.policy import Rules
+from stream_anon.auditor.raw.changed import compare_changes
 from stream_anon.auditor.raw.matching import largest
 from stream_anon.auditor.raw.original import Kind, Original, match
 
@@ -50,6 +51,7 @@ def compare(rows: Rows, labels: Mapping[int, Label], original: Original, rules: 
     found.matched = int((matched >= 0).sum())
     findings.note("not-in-raw", dict.fromkeys(kind.group for kind in lacking if not len(kind.candidates)))
     findings.note("more-than-raw", dict.fromkeys(kind.group for kind in lacking if len(kind.candidates)))
+    compare_changes(kinds, rows, original, rules, findings)
     groups: dict[int, list[tuple[Kind, Ints]]] = {}
     for kind, index in kinds:
         groups.setdefault(kind.group, []).append((kind, index))

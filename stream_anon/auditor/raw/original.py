@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.auditor.numbers import Label, Rows
+from stream_anon.auditor.numbers import Label, Rows, token_code
 from stream_anon.auditor.policy import Rules
 from stream_anon.auditor.raw.matching import assign
 from stream_anon.auditor.reading.chunks import AT_ONCE, hashable, parts
 from stream_anon.auditor.reading.formats import Bad, Unreadable, format_of
+from stream_anon.auditor.reading.json_records import json_records
 from stream_anon.auditor.scales.base import text
 from stream_anon.auditor.scales.trees import TreeScale
 
@@ -51,6 +51,8 @@ class Original:
         self.values: dict[str, Ints] = {}
         self.guards: dict[str, Ints] = {}
         self.leaves: dict[str, Ints] = {}
+        self.tokens: dict[str, Ints] = {}
+        self.dates: dict[str, Ints] = {}
         self.subject: Ints = np.zeros(0, np.int64)
         self.times: Ints = np.zeros(0, np.int64)
         self.unread: list[Bad] = []
@@ -66,13 +68,18 @@ class Original:
         def column(name: str) -> list[Any]:
             return columns.get(name, nothing)
 
+        def shown(name: str) -> list[Any]:
+            """Return what must be published of a column, where no secret decides it."""
+            check = rules.changes.get(name)
+            return column(name) if check is None or not check.computable else list(map(check.expected, column(name)))
+
         block: dict[str, Any] = {"times": np.zeros(count, np.int64) if times is None else times}
         block["places"] = {
             name: np.array([scale.place(value) for value in column(name)], dtype=np.float64)
             for name, scale in rules.quasi.items()
         }
         block["values"] = {
-            name: np.array([secret.codes[value] for value in map(hashable, column(name))], dtype=np.int64)
+            name: np.array(secret.codes_of(map(hashable, shown(name))), dtype=np.int64)
             for name, secret in rules.sensitive.items()
         }
         block["guards"] = {}
@@ -81,14 +88,20 @@ class Original:
             places = [scale.place(secret.respelled(value)) for value in column(secret.name)] if scale else []
             block["places"][secret.name] = np.array(places, dtype=np.float64)
             block["guards"][secret.name] = _guards(secret.scale, places, column(secret.guard_field or ""))
-        plain = [[text(hashable(value)) for value in column(name)] for name in rules.plain]
+        plain = [[text(hashable(value)) for value in shown(name)] for name in rules.plain if rules.told(name)]
         block["plain"] = np.array(
             [hash(values) for values in zip(*plain, strict=True)] if plain else [0] * count, dtype=np.int64
         )
+        block["tokens"] = {
+            name: np.unique(np.array([token_code(hashable(v)) for v in column(name)], dtype=np.int64))
+            for name in rules.tokens
+        }
+        block["dates"] = {
+            name: np.array([check.milliseconds(v) for v in column(name)], dtype=np.int64)
+            for name, check in rules.shifts.items()
+        }
         named = column(rules.subject) if rules.subject else list(range(first, first + count))
-        block["subject"] = np.array(
-            [hash(("subject", rules.naming.plain(text(value)))) for value in named], dtype=np.int64
-        )
+        block["subject"] = np.array([hash(("subject", rules.naming.name(value))) for value in named], dtype=np.int64)
         self._blocks.append(block)
 
     def finish(self) -> Original:
@@ -103,6 +116,8 @@ class Original:
         self.places = {name: joined("places", name) for name in blocks[0]["places"]}
         self.values = {name: joined("values", name) for name in blocks[0]["values"]}
         self.guards = {name: joined("guards", name) for name in blocks[0]["guards"]}
+        self.tokens = {name: joined("tokens", name) for name in blocks[0]["tokens"]}
+        self.dates = {name: joined("dates", name) for name in blocks[0]["dates"]}
         for name, spans in self._spans.items():
             codes, at = np.unique(self.values[name], return_inverse=True)
             self.leaves[name] = np.array([spans.get(code, (-1, -1))[0] for code in codes.tolist()])[at]
@@ -114,8 +129,9 @@ class Original:
         return self
 
     def _keys(self, plain: Ints, values: Mapping[str, Ints]) -> Ints:
-        """Hash everything that is published unchanged and cannot have been raised in a tree."""
-        columns = [plain, *(values[name] for name, column in self._rules.sensitive.items() if not column.raised)]
+        """Hash everything that the raw row determines and that cannot have been raised in a tree."""
+        fixed = [n for n, column in self._rules.sensitive.items() if not column.raised and self._rules.told(n)]
+        columns = [plain, *(values[name] for name in fixed)]
         return np.array([hash(row) for row in zip(*(c.tolist() for c in columns), strict=True)], dtype=np.int64)
 
     def kinds(self, rows: Rows, labels: Mapping[int, Label]) -> Iterator[tuple[Kind, Ints]]:
@@ -191,12 +207,10 @@ def raw_columns(path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
     kind = format_of(path)
     try:
         if kind is None:
-            with path.open("rb") as file:
-                first = file.readline().removeprefix(b"\xef\xbb\xbf")
-                numbered = ((i, line) for i, line in enumerate(chain([first], file), start=1) if line.strip())
-                for some in parts(numbered, AT_ONCE):
-                    columns, places = json_columns([line for _, line in some])
-                    yield columns, [Bad(place, some[place][0], code) for place, code in places]
+            numbered = ((i, line) for i, line in enumerate(json_records(path), start=1) if line.strip())
+            for some in parts(numbered, AT_ONCE):
+                columns, places = json_columns([line for _, line in some])
+                yield columns, [Bad(place, some[place][0], code) for place, code in places]
         else:
             yield from kind.columns(path)
     except OSError as error:
@@ -216,7 +230,7 @@ def json_columns(lines: Iterable[bytes | None]) -> tuple[Columns, list[tuple[int
         try:
             record = msgspec.json.decode(line or b"{}")
         except msgspec.ValidationError:  # JSON, with a number that is too large
-            record = {}
+            record = {} if (line or b"").lstrip().startswith(b"{") else None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             record = {}
             bad.append((number, "registry_framing" if (line or b"").startswith(b"\0") else "not_json"))

@@ -24,6 +24,7 @@ from stream_anon.auditor.reading.chunks import (
     tuples,
 )
 from stream_anon.auditor.reading.formats import TableFormat, Unreadable, format_of
+from stream_anon.auditor.reading.json_records import json_records
 from stream_anon.auditor.reading.lines import LineReader, key_of
 from stream_anon.auditor.reading.structures import is_compound
 from stream_anon.auditor.scales import Scale
@@ -38,9 +39,8 @@ def read_chunks(path: Path, rules: Rules | None, findings: Findings) -> Iterator
     try:
         if kind is None:
             reader = LineReader(rules, findings)
-            with path.open("rb") as file:
-                for lines in parts(file, AT_ONCE):
-                    yield reader.read(lines)
+            for lines in parts(json_records(path), AT_ONCE):
+                yield reader.read(lines)
         else:
             yield from _tables(path, kind, rules, findings)
     except OSError as error:
@@ -49,7 +49,7 @@ def read_chunks(path: Path, rules: Rules | None, findings: Findings) -> Iterator
 
 def _tables(path: Path, kind: TableFormat, rules: Rules | None, findings: Findings) -> Iterator[Chunk]:
     judged = False
-    for columns, bad in kind.columns(path):
+    for columns, bad in kind.published(path):
         if not judged:
             _judge_columns(columns, rules, findings)
             judged = True
@@ -143,6 +143,6 @@ def _labels(values: list[Any], scale: Scale, typed: bool) -> list[Any]:
     for value in set(values):
         try:
             known[value] = None if value == "" else hashable(json.loads(value))
-        except ValueError:
+        except (ValueError, RecursionError):
             known[value] = value
     return [known[value] for value in values]

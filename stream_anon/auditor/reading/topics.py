@@ -15,6 +15,7 @@ from stream_anon.auditor.policy import Rules
 from stream_anon.auditor.raw.original import Original, json_columns
 from stream_anon.auditor.reading.chunks import AT_ONCE, ENVELOPE, Chunk
 from stream_anon.auditor.reading.lines import LineReader, key_of
+from stream_anon.auditor.reading.schemas import Schemas
 from stream_anon.errors import StreamAnonError
 
 _POLL = 200
@@ -22,6 +23,8 @@ _POLL = 200
 
 _STALL = 30.0
 """Seconds without a record after which the end of a topic is taken as unreachable."""
+
+_MARK, _LONGEST_MARK = "stream-anon", 64 * 1024
 
 Messages = list[Any]
 
@@ -92,27 +95,35 @@ class TopicReader:
 
     def __init__(self, rules: Rules | None, findings: Findings) -> None:
         self._lines, self._findings = LineReader(rules, findings), findings
+        self._schemas = Schemas.of(rules)
 
     def chunk(self, messages: Messages) -> Chunk:
-        """Return the records of these messages; a key must be the group's id, and headers are not allowed."""
-        for message in messages:
-            value, key = message.value or b"", message.key or b""
+        """Return the records of these messages; a key must be the group's id, and headers say nothing but a mark."""
+        values = [self._schemas.published(message.value or b"null") for message in messages]
+        for message, value in zip(messages, values, strict=True):
+            key = message.key or b""
             if len(key) != 16 or b'"group":"%b"' % key not in value:
                 self._findings.note("key", [self._group(value)])
-            if message.headers:
+            if not _only_a_mark(message.headers or []):
                 self._findings.note("header", [self._group(value)])
         times = np.array([message.timestamp for message in messages], dtype=np.int64)
-        return self._lines.read([message.value or b"null" for message in messages], times)
+        return self._lines.read(values, times)
 
     def _group(self, value: bytes) -> int:
         columns, _ = json_columns([value])
         return key_of(columns.get(f"{ENVELOPE}.group", [""])[0])
 
 
+def _only_a_mark(headers: list[tuple[str, bytes]]) -> bool:
+    """Tell whether headers are none, or the sealed mark by which workers know each other's ledgers, and no more."""
+    return not headers or (len(headers) == 1 and headers[0][0] == _MARK and len(headers[0][1] or b"") <= _LONGEST_MARK)
+
+
 def read_raw_topic(topic: Topic, rules: Rules) -> Original:
     """Read the raw records of an input topic, with their times."""
-    original = Original(rules)
+    original, schemas = Original(rules), Schemas.of(rules)
     for messages in topic.to_the_end():
         times = np.array([message.timestamp for message in messages], dtype=np.int64)
-        original.add(json_columns([message.value for message in messages])[0], len(messages), times)
+        values = [None if message.value is None else schemas.raw(message.value) for message in messages]
+        original.add(json_columns(values)[0], len(messages), times)
     return original.finish()

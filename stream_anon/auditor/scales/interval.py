@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -60,8 +61,8 @@ class IntervalScale(Scale):
         low, high = label
         if low is None and high is None:
             return Reading(-math.inf, math.inf, 1.0, 1.0) if any(self._absent) else OUTSIDE
-        if not all(isinstance(end, int | float) and math.isfinite(end) for end in label):
-            return OUTSIDE
+        if not all(isinstance(end, int | float) and abs(end) <= sys.float_info.max for end in label):
+            return OUTSIDE  # NaN and infinite ends, too
         if self._whole and not all(float(end).is_integer() for end in label):
             return OUTSIDE
         cells = self._cells(low, high)

@@ -106,13 +106,13 @@ class Hierarchy(Protocol):
 def encode_each(
     values: Sequence[Any], position: Callable[[Any], int | None], leaves: Leaves, top: int
 ) -> tuple[Ints, Ints | None]:
-    """Encode one by one: the careful way, taken only when the fast way met something odd."""
+    """Encode one by one: the careful way, taken only when the fast way met something odd. Empty text is missing."""
     codes = np.zeros(len(values), dtype=np.int64)
     trouble = np.zeros(len(values), dtype=np.int64)
     for i, value in enumerate(values):
-        kind = Trouble.MISSING if value is None else Trouble.NONE
+        kind = Trouble.MISSING if value is None or value == "" else Trouble.NONE
         code = None
-        if value is not None:
+        if kind is Trouble.NONE:
             code = position(value)
             kind = Trouble.UNKNOWN if code is None else Trouble.NONE
         if kind is not Trouble.NONE:

@@ -51,6 +51,21 @@ _LENGTHS = {"second": 19, "minute": 16, "hour": 13, "day": 10}
 """How much of an instant in ISO 8601 form names each unit."""
 
 
+def instant_of(value: Any, ticks: int) -> datetime | None:
+    """Return the instant that ISO 8601 text or a Unix time of so many ticks a second means, None if it means none."""
+    try:
+        if isinstance(value, str):
+            number = len(value) > 8 and value.isascii() and value.isdigit()  # 20260308 is a date
+            value = int(value) if number else datetime.fromisoformat(value)
+        if isinstance(value, datetime):
+            return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        if not math.isfinite(value):
+            return None
+        return datetime.fromtimestamp(value / ticks, UTC)
+    except (OverflowError, ValueError, OSError, TypeError):
+        return None
+
+
 class Calendar:
     """Instants as positions in units of the finest level; each level up costs one of as many equal steps.
 
@@ -76,25 +91,12 @@ class Calendar:
         self.label = lru_cache(maxsize=4096)(self._label)  # units repeat
 
     def _position(self, value: Any) -> int | None:
-        instant = self._instant(value)
+        instant = instant_of(value, self._ticks)
         if instant is None:
             return None
         day = instant.day - 1
         within = (day // 7) * _WEEK + (day % 7) * _DAY + instant.hour * 3600 + instant.minute * 60 + instant.second
         return ((instant.year * 12 + instant.month - 1) * _MONTH + within) // self._finest
-
-    def _instant(self, value: Any) -> datetime | None:
-        try:
-            if isinstance(value, str):
-                number = len(value) > 8 and value.isascii() and value.isdigit()  # 20260308 is a date
-                value = int(value) if number else datetime.fromisoformat(value)
-            if isinstance(value, datetime):
-                return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
-            if not math.isfinite(value):
-                return None
-            return datetime.fromtimestamp(value / self._ticks, UTC)
-        except (OverflowError, ValueError, OSError, TypeError):
-            return None
 
     def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
         """Positions; text is an ISO 8601 date or instant, in UTC unless it says otherwise, and a number a Unix time.
@@ -131,7 +133,7 @@ class Calendar:
 
     def contains(self, label: Any, value: Any) -> bool:
         """Whether the instant falls into the unit."""
-        if label == "*" or value is None:
+        if label == "*" or value is None or value == "":
             return bool(label == "*" or label == MISSING_LABEL)
         code = self._position(value)
         if code is None:

@@ -96,11 +96,11 @@ class Prefix:
 
     def contains(self, label: Any, value: Any) -> bool:
         """Whether the code begins like the label; an absence is covered by its own leaf and by `*`."""
-        if label in ("*", MISSING_LABEL) and value is None:
-            return True
-        code = None if value is None else self._position(value)
+        if value is None or value == "":
+            return label in ("*", MISSING_LABEL)
+        code = self._position(value)
         if code is None:
-            return bool(value is not None and label in ("*", UNKNOWN_LABEL))
+            return label in ("*", UNKNOWN_LABEL)
         return label == "*" or any(self._masked(code // u, masked) == label for masked, u in enumerate(self._units))
 
     def cost_table(self) -> CostTable:

@@ -19,6 +19,12 @@ ENOUGH = 20
 NEARLY_UNIQUE = 0.9
 """A share of different values from which on a column points at single records."""
 
+NEARLY_ALL = 0.95
+"""A share of dates from which on a column is one of dates, and its other values are slips."""
+
+MOSTLY = 0.8
+"""A share of numbers from which on a column of text is one of numbers that somebody wrote in several ways."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -77,13 +83,29 @@ class Column:
         wanted: set[type] = {int} if type_ == "integer" else {int, float}
         return self.present > 0 and {type(value) for value in self.values if value is not None} <= wanted
 
-    @cached_property
+    @property
     def dates(self) -> bool:
-        """Whether every value is a date or an instant in ISO 8601, except words for "missing"."""
+        """Whether nearly every value is a date or an instant in ISO 8601, except words for "missing"."""
+        plain = self.present - self.odd
+        return plain > 0 and self.no_dates <= (1 - NEARLY_ALL) * plain
+
+    @cached_property
+    def no_dates(self) -> int:
+        """The number of rows with a value that is neither a date nor a word for "missing"."""
         plain = [text for text in self.counts if text.strip().lower() not in MISSING_WORDS]
-        if not plain or any(text.isdigit() or len(text) < 8 for text in plain):
-            return False
-        return Calendar(["day"]).encode(plain)[1] is None
+        trouble = Calendar(["day"]).encode(plain)[1]
+        return sum(
+            self.counts[text]
+            for i, text in enumerate(plain)
+            if (trouble is not None and trouble[i]) or text.isdigit() or len(text) < 8  # a number could be an instant
+        )
+
+    @property
+    def mostly_numbers(self) -> bool:
+        """Whether most values of a column that does not read as numbers are numbers all the same."""
+        decoder = Decoder({"x": "number"})
+        read = sum(n for text, n in self.counts.items() if type(decoder.convert({"x": text})) is not tuple)
+        return self.text and read > MOSTLY * self.present
 
     def numbers(self) -> list[float]:
         """Return the different values as numbers; only for a column that reads as such."""

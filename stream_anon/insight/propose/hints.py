@@ -22,6 +22,8 @@ A_PERSON = _set(
     "individual resident ssn email"
 )
 
+A_KEY = _set("id ids key no number nr num code ref")
+
 KNOWN_TO_OTHERS = _set(
     "age birth born dob birthday birthdate birthyear sex gender zip zipcode postcode postal plz city town "
     "village county region state province district country nationality citizenship race ethnicity ethnic "
@@ -66,6 +68,16 @@ def words_of(name: str) -> frozenset[str]:
     """
     words = [word.lower() for word in _WORD.findall(name)]
     return frozenset([*words, "".join(words)])
+
+
+def names_people(words: frozenset[str]) -> bool:
+    """Tell whether a name, by its words, is that of a person's key and of nothing else about the person.
+
+    >>> names_people(words_of("Patient ID")), names_people(words_of("patient")), names_people(words_of("patient_age"))
+    (True, True, False)
+    """
+    whole = max(words, key=len, default="")  # the name without its signs
+    return bool(words & A_PERSON) and words - {whole} <= A_PERSON | A_KEY
 
 
 def personal(texts: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from stream_anon.insight.propose.hints import (
     NAMES_A_PERSON,
     OFTEN_KNOWN_TO_OTHERS,
     SENSITIVE,
+    names_people,
     other_dates,
     personal,
 )
@@ -87,6 +88,8 @@ def _judge(column: Column) -> Proposal:
     if words & MAY_NAME_A_PERSON and (column.share > 0.5 or len(texts) > MANY):
         reason = f'its name ("{_first(words & MAY_NAME_A_PERSON)}") and {column.share:.0%} different values'
         return Proposal(column, "identifier", reason)
+    if names_people(words) and len(texts) > FEW:
+        return Proposal(column, "identifier", f'its name says so ("{_first(words & A_PERSON)}")')
     if other_dates(texts):
         question = "write the dates as YYYY-MM-DD, then it can be a quasi_identifier of type timestamp"
         return Proposal(column, "left out", "dates in a form that cannot be read with certainty", question)
@@ -115,9 +118,10 @@ def _by_values(column: Column, shape: Shape | None) -> Proposal:
         question = "a number of the record or of the person? If it is a measurement, take the line below"
         return Proposal(column, "identifier", f"whole numbers, {column.share:.0%} different", question, shape)
     if column.unique and not numeric and (shape is None or shape.type != "timestamp"):
-        return Proposal(
-            column, "identifier", f"{column.share:.0%} different values", "does it name a person or a record?"
-        )
+        question = "does it name a person or a record?"
+        if column.mostly_numbers:
+            question = "most are numbers: write the others so, with a point and nothing else, and it can be generalized"
+        return Proposal(column, "identifier", f"{column.share:.0%} different values", question)
     if shape is None:
         length = sum(map(len, column.counts)) / len(column.counts)
         kind = "free text can hold anything" if length > FREE_TEXT else f"{len(column.counts):,} different values"

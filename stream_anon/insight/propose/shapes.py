@@ -68,7 +68,7 @@ def shape_of(column: Column) -> Shape | None:
 
 
 def _calendar(column: Column) -> Shape:
-    timed = any(len(text) > 10 for text in column.counts)
+    timed = sum(count for text, count in column.counts.items() if len(text) > 10) * 2 > column.present
     levels = "hour, day, week, month, year" if timed else "day, week, month, year"
     return Shape("timestamp", f"{{kind: calendar, levels: [{levels}]}}", "instants" if timed else "dates")
 

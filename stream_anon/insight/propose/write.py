@@ -80,7 +80,10 @@ def _attribute(proposal: Proposal) -> Iterator[str]:
         yield f"  # DECIDE: {_comment(proposal.decide)}"
     if column.odd and shape is not None and shape.type != "category":
         yield f"  # DECIDE: rejected for a word like NA or ? in place of a value: {column.odd:,}; empty such cells"
-    extra = ", missing: leaf" if column.missing else ""
+    slips = column.no_dates if shape is not None and column.dates else 0
+    if slips:
+        yield f"  # DECIDE: not written as YYYY-MM-DD: {slips:,}; correct them, or each becomes (unknown)"
+    extra = (", missing: leaf" if column.missing else "") + (", unknown: leaf" if slips else "")
     quasi = (
         "" if shape is None else f"{{role: quasi_identifier, type: {shape.type}, hierarchy: {shape.hierarchy}{extra}}}"
     )

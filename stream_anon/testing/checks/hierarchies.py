@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from stream_anon.auditor.reading.chunks import hashable
+from stream_anon.auditor.scales import Absent, Scale, known_scales
 from stream_anon.core.hierarchy import Hierarchy, HierarchySettings, Interval, Ints, Leaves, Trouble, ValueSet
 from stream_anon.core.kernels import cell_prices, pack, price
 from stream_anon.testing.contract.rule import judged, rule
 
 ROUNDS = 40
+NEAR = 1e-9
 BOTH = Leaves(missing=True, unknown=True)
 
 
@@ -32,7 +35,8 @@ def check_hierarchy(
     `values` are ten or so that it knows, `unknown` some that it does not; `type` is that of the attribute, `folder`
     holds the files that the settings name. The laws: `valid-settings`, `together-as-alone`, `known-values-have-places`,
     `unknown-values-are-refused`, `absence-has-a-place`, `loss-grows`, `kernels-agree`, `labels-cover`,
-    `labels-can-be-written`, `same-again`, `signature-tells`, `raises-nothing`.
+    `labels-can-be-written`, `same-again`, `signature-tells`, `raises-nothing`; and, for a kind that the auditor has a
+    scale of, `auditor-agrees`: it takes the same labels to cover the same values at the same loss.
     """
     with judged(f"a hierarchy of kind {settings.kind}"):
         dumped = type_of_settings(settings).model_validate_json(settings.model_dump_json())
@@ -47,6 +51,7 @@ def check_hierarchy(
         rule("signature-tells", plain.signature() != full.signature(), "leaves for what is absent change no signature")
         chance = Random(seed)  # noqa: S311 - values of a test, no secrets
         for hierarchy, known in ((plain, list(values)), (full, [*values, *unknown, None])):
+            scale = scale_of(settings, type, hierarchy is full, folder)
             for _ in range(ROUNDS):
                 drawn = [chance.choice(known) for _ in range(chance.randint(1, 6))]
                 encodes_alike(hierarchy, drawn)
@@ -56,9 +61,35 @@ def check_hierarchy(
                 loses_more_the_wider(hierarchy, codes)
                 covers_what_it_stands_for(hierarchy, drawn, codes)
                 kernels_agree(hierarchy, codes)
+                if scale is not None:
+                    auditor_agrees(hierarchy, scale, codes, known)
                 label = json.dumps(hierarchy.label(int(codes.min()), int(codes.max())))
                 same = label == json.dumps(again_of(settings, folder, hierarchy is full, codes))
                 rule("same-again", same, "built twice it labels the same values differently")
+
+
+def scale_of(settings: HierarchySettings, type_: str, full: bool, folder: Path) -> Scale | None:
+    """Return the auditor's scale for a hierarchy with these settings, None if it has none of that kind."""
+    made = known_scales().get(settings.kind)
+    shape = settings.model_dump(mode="json", exclude_none=True)
+    attribute = {"role": "quasi_identifier", "type": type_, "hierarchy": shape}
+    return None if made is None else made.of(attribute, Absent(full, full), folder)
+
+
+def auditor_agrees(hierarchy: Hierarchy, scale: Scale, codes: Ints, values: Sequence[Any]) -> None:
+    """Check that the auditor reads the label of a stretch as the hierarchy means it."""
+    low, high = int(codes.min()), int(codes.max())
+    label = hierarchy.label(low, high)
+    written = hashable(json.loads(json.dumps(label)))
+    read, loss = scale.read(written), float(hierarchy.loss(np.array(low), np.array(high)))
+    if isinstance(read, str):
+        rule("auditor-agrees", False, f"the auditor calls a published label {read}")
+        return
+    right = read.least - NEAR <= loss <= read.most + NEAR
+    rule("auditor-agrees", right, f"a label loses {loss}, for the auditor {read.least} to {read.most}")
+    covered = scale.covers(written, np.array([scale.place(value) for value in values]))
+    wanted = [hierarchy.contains(label, value) for value in values]
+    rule("auditor-agrees", covered.tolist() == wanted, "a label covers other values for the auditor")
 
 
 def type_of_settings(settings: HierarchySettings) -> type[HierarchySettings]:

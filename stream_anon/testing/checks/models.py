@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 
+from stream_anon.auditor.models import Counts, PeopleModel, ValueModel
+from stream_anon.auditor.policy import rules_of
+from stream_anon.auditor.values import SensitiveColumn
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.core.hierarchy import Ints
@@ -44,7 +48,8 @@ def check_model(
     the sensitive attribute, beside its role and a tree of illnesses (flu, cough, asthma; ulcer, colic). The laws:
     `valid-settings`, `follows-its-definition`, `never-negative`, `many-as-one`, `order-does-not-matter`,
     `people-not-rows`, `absent-values-do-not-count`, `k-is-kept`, `gains-are-differences`, `monotone-if-it-says-so`,
-    `counted-if-it-says-so`, `repair-helps`, `impossible-is-impossible`, `some-pass-some-fail`, `raises-nothing`.
+    `counted-if-it-says-so`, `repair-helps`, `impossible-is-impossible`, `some-pass-some-fail`, `raises-nothing`; and,
+    for a model that the auditor can judge from outside with these settings, `auditor-agrees`.
     """
     with registered(MODELS, type(settings)), judged(f"the model {settings.model}"):
         made = _Made(settings, attribute or {})
@@ -71,6 +76,7 @@ def check_model(
         candidates = made.batch([(100 + i, value) for i, value in enumerate(VALUES)])
         for rows in repaired:
             adds_up(model, rows, candidates)
+        auditor_agrees(made, batches, groups)
         judges_many_as_one(model, whole, starts)
         knows_who_cannot_be_placed(model, whole, starts)
         if model.counted() is not None:
@@ -103,21 +109,28 @@ class _Made:
         rule("valid-settings", policy.privacy[0] == settings, "settings written as JSON are read as other ones")
         broken = problems_of(policy)
         rule("valid-settings", not broken, f"the settings break rules: {broken}")
-        self.schema = Schema.of(policy)
+        self.schema, self.policy = Schema.of(policy), policy
         self.model: PrivacyModel = self.schema.requirements.models[0]
-        self._name, self._guard, self._psf = name, sensitive.get("guarding_node"), sensitive.get("psf")
+        self.name, self._guard, self._psf = name, sensitive.get("guarding_node"), sensitive.get("psf")
         self._encoder = Encoder(Schema.of(plain))  # a model may refuse rows: here it is to judge them
 
     def batch(self, rows: Rows) -> Batch:
         """Return the rows as the model sees them; every third guards the node above its value, if that is asked."""
         parents = {leaf: node for node, leaves in TREE["any"].items() for leaf in leaves}
-        records: list[dict[str, Any]] = [{"person": p, "sex": "f", self._name: value} for p, value in rows]
+        records: list[dict[str, Any]] = [{"person": p, "sex": "f", self.name: value} for p, value in rows]
         for i, record in enumerate(records):
-            record |= {self._guard: parents.get(record[self._name]) if i % 3 == 0 else None} if self._guard else {}
+            record |= {self._guard: parents.get(record[self.name]) if i % 3 == 0 else None} if self._guard else {}
             record |= {self._psf: i % 3 - 1} if self._psf else {}
         n = len(records)
         ref = np.stack([np.zeros(n, dtype=np.int64), np.arange(n)], axis=1)
         return self._encoder.encode(records, ref, np.zeros(n)).batch
+
+    def auditor(self) -> tuple[PeopleModel | ValueModel | None, SensitiveColumn]:
+        """Return the auditor's model, None if it has none or needs what is not published; and its column."""
+        rules = rules_of(self.policy.model_dump(mode="json", exclude={"secret"}, exclude_none=True), Path())
+        code = self.policy.privacy[0].model
+        found = None if rules.unjudged else next((model for model in rules.models if model.code == code), None)
+        return found if isinstance(found, PeopleModel | ValueModel) else None, rules.sensitive[self.name]
 
 
 def _group(chance: Random, most: int = 12) -> list[tuple[int, str | None]]:
@@ -178,6 +191,24 @@ def ignores_absence(model: SensitiveModel, rows: Batch, absent: Batch) -> None:
     """Check that a value that is not there counts neither as a value nor among those who have one."""
     same = abs(model.shortfall(Batch.concat([rows, absent])) - model.shortfall(rows)) <= NEAR
     rule("absent-values-do-not-count", same, "a row without a value changes the verdict")
+
+
+def auditor_agrees(made: _Made, batches: Sequence[Batch], groups: Sequence[Rows]) -> None:
+    """Check that the auditor's own definition fails the same groups, each person in them once."""
+    judge, column = made.auditor()
+    if judge is None:
+        return
+    for rows, group in zip(batches, groups, strict=True):
+        first = np.unique(rows.subject, return_index=True)[1]
+        values = np.array([column.code(group[i][1]) for i in first], dtype=np.int64)
+        people = np.array([len(first)])
+        if isinstance(judge, ValueModel):
+            failing = judge.failing(Counts.of(np.zeros(len(first), dtype=np.int64), values, people, once=True))
+        else:
+            failing = judge.failing(people)
+        held = made.model.shortfall(rows.take(first)) == 0.0
+        detail = f"of a group of {len(first)} people the model says {held}, the auditor {not failing[0]}"
+        rule("auditor-agrees", held != bool(failing[0]), detail)
 
 
 def judges_many_as_one(model: PrivacyModel, rows: Batch, starts: Ints) -> None:

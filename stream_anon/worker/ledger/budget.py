@@ -10,16 +10,16 @@ from itertools import accumulate
 from stream_anon.kafka.transport import Committed
 
 _PORTION = 0.75  # share of the room for announced rows that one transaction may take
+_AROUND = 1_000  # bytes that a batch of one record takes beside its value, with a key of some hundred characters
 _URGENT = 0.6  # share of it from which on rows that were formed have to be announced at once
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerBudget:
-    """The room in the text beside an offset, in characters; estimates, but for `fits`.
+    """The room in the text of a ledger, in characters; estimates, but for `fits`.
 
-    `limit` are those before the closing NUL: brokers take 4,096, and one client reads text without NUL past its end.
-    An announced row takes `per_row`, roughly; an offset `per_offset` at most, which is one bit in base 85; everything
-    else, where it belongs, sequence, digest, nonce and tag, `overhead`.
+    `limit` are those before the closing NUL. An announced row takes `per_row`, roughly; an offset `per_offset` at most,
+    which is one bit in base 85; everything else, where it belongs, sequence, digest, nonce and tag, `overhead`.
     """
 
     limit: int = 4_095
@@ -32,6 +32,11 @@ class LedgerBudget:
         return len(committed.metadata) <= self.limit + 1
 
     @property
+    def record_bytes(self) -> int:
+        """The largest record that keeps such a text, with its key and what a batch of one takes around it."""
+        return self.limit + 1 + _AROUND
+
+    @property
     def largest_k(self) -> int:
         """The largest k that can be promised: a group is announced whole in one ledger, and may be larger than k."""
         return int(self.limit / self.per_row / 3)
@@ -40,21 +45,20 @@ class LedgerBudget:
         """Return the share of a ledger at which reading stops, so that two groups of k still find room."""
         return min(0.75, 1 - (2 * k * self.per_row + 300) / self.limit)
 
-    def window(self, text: Committed | None, announced: int, waiting: int, span: int | None) -> float:
+    def window(self, length: int, announced: int, waiting: int, span: int | None) -> float:
         """Return how many characters the offsets of a partition may come to take without another being read.
 
-        `announced` is the number of rows in the text, `span` how far the offsets that wait lie apart, None if not all
-        of them were read again yet: those are still in the text. Finishing some of many that wait turns a text that
-        compresses well into one that does not.
+        `length` is that of the text, 0 if there is none, `announced` the number of rows in it, `span` how far the
+        offsets that wait lie apart, None if not all of them were read again yet: those are still in the text. Finishing
+        some of many that wait turns a text that compresses well into one that does not.
         """
-        length = 0 if text is None else len(text.metadata)
         now = max(self.overhead, length - self.per_row * announced) + waiting * self.per_offset
         if span is None:
             return now
         if not waiting:
             return self.overhead
         plain = self.overhead + span * self.per_offset
-        return plain if text is None else min(plain, now)
+        return min(plain, now) if length else plain
 
     def share(self, window: float) -> float:
         """Return which part of a ledger a window takes."""
@@ -88,4 +92,8 @@ class LedgerBudget:
 
 
 INLINE = LedgerBudget()
-"""The room of a ledger that lies beside an offset."""
+"""The room of a ledger beside an offset: brokers take 4,096, and one client reads text without NUL past its end."""
+
+IN_TOPIC = LedgerBudget(limit=1_000_000, per_row=4.5)
+"""The room of a ledger in a topic of its own, by the default of `max.message.bytes`, 1,048,588. Rows that wait are
+spread over millions of offsets, so that naming one takes more."""

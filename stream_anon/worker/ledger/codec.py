@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import zlib
 from base64 import b85decode
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Committed
@@ -23,12 +18,15 @@ from stream_anon.worker.ledger.packing import (
     Writer,
     pack_ends,
     pack_members,
+    pack_waiting,
     partitions_of,
     unpack_ends,
     unpack_members,
+    unpack_waiting,
 )
+from stream_anon.worker.ledger.seal import Seal
 
-_VERSION = "3"  # 1 was sealed under keys derived without scrypt; 2 knew neither its group nor the output
+_VERSION = "4"  # 1: keys without scrypt; 2: neither group nor output; 3: a bit for every offset, however few wait
 _POWERS = 85 ** np.arange(4, -1, -1)
 _ALPHABET = np.frombuffer(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~", dtype=np.uint8
@@ -46,31 +44,21 @@ class LedgerError(StreamAnonError):
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """An encoder and decoder of ledgers under keys derived from the policy's secret.
+    """An encoder and decoder of ledgers under keys derived from the policy's secret; equal ledgers have equal texts."""
 
-    The nonce is a keyed hash of the content. The content holds writer and sequence, so no nonce serves two contents,
-    and equal ledgers have equal texts.
-    """
-
-    _cipher: AESGCM
-    _nonce_key: bytes
+    _seal: Seal
 
     @classmethod
     def of(cls, secret: bytes) -> Codec:
         """Return the codec of a secret."""
-        return cls(AESGCM(derive(secret, b"ledger cipher")), derive(secret, b"ledger nonce"))
-
-    def __repr__(self) -> str:
-        return "<Codec>"
+        return cls(Seal.of(secret, b"ledger"))
 
     def encode(self, ledger: Ledger) -> Committed:
         """Return offset and text. The text may be too long to be committed: `LedgerBudget.fits` tells."""
         body = _pack(ledger)
         small = zlib.compress(body, 6)
         plain = b"z" + small if len(small) < len(body) else b"r" + body
-        nonce = hmac.digest(self._nonce_key, plain, "sha256")[:12]
-        sealed = nonce + self._cipher.encrypt(nonce, plain, _VERSION.encode())
-        return Committed(ledger.low, _VERSION + b85encode(sealed) + "\0")
+        return Committed(ledger.low, _VERSION + b85encode(self._seal.close(plain, _VERSION.encode())) + "\0")
 
     def decode(self, committed: Committed, place: Place) -> Ledger:
         """Return the ledger of `place`, or raise a `LedgerError` that says why this is none."""
@@ -79,16 +67,12 @@ class Codec:
             raise LedgerError("empty", "an offset was committed without its ledger: by a tool, or by another program")
         if text[0] != _VERSION:
             raise LedgerError("version", "the ledger was written by another version of this program")
-        try:
-            sealed = b85decode(text[1:])
-            plain = self._cipher.decrypt(sealed[:12], sealed[12:], _VERSION.encode())
-        except (ValueError, InvalidTag):
-            raise LedgerError("unreadable", "the ledger cannot be decrypted: another secret, or another text") from None
+        plain = unsealed(self._seal, text)
         try:
             ledger, whose = _unpack(_inflate(plain), place)
         except (ValueError, IndexError, zlib.error, OverflowError):
             raise LedgerError("malformed", "the ledger was decrypted, but its content is malformed") from None
-        if whose != _whose(place):
+        if whose != whose_of(place):
             raise LedgerError("misplaced", "the ledger belongs to another cluster, group, topic or partition")
         if ledger.low != committed.offset:
             raise LedgerError("moved", "the committed offset was changed and the ledger beside it was not")
@@ -107,9 +91,15 @@ def b85encode(data: bytes) -> str:
     return bytes(_ALPHABET[digits])[: 5 * len(words) - padding].decode("ascii")
 
 
-def derive(secret: bytes, purpose: bytes) -> bytes:
-    """Derive a key for one purpose only."""
-    return HKDF(hashes.SHA256(), 32, salt=None, info=b"stream-anon " + purpose).derive(secret)
+def unsealed(seal: Seal, text: str) -> bytes:
+    """Return the content of a text whose first character names its version, or raise `LedgerError`."""
+    try:
+        plain = seal.open(b85decode(text[1:]), text[:1].encode())
+    except ValueError:
+        plain = None
+    if plain is None:
+        raise LedgerError("unreadable", "the ledger cannot be decrypted: another secret, or another text")
+    return plain
 
 
 def digest_of(key: bytes, records: list[bytes]) -> int:
@@ -125,7 +115,8 @@ def combined(digests: Iterable[int]) -> int:
     return sum(digests) % 2**64
 
 
-def _whose(place: Place) -> bytes:
+def whose_of(place: Place) -> bytes:
+    """Return a short digest of where a ledger belongs."""
     text = f"{place.cluster_id}\n{place.topic_id}\n{place.partition}\n{place.group}"
     return hashlib.sha256(text.encode()).digest()[:12]
 
@@ -134,10 +125,8 @@ def _pack(ledger: Ledger) -> bytes:
     out = Writer()
     for number in (ledger.writer, ledger.sequence, ledger.known, ledger.low, ledger.position - ledger.low):
         out.number(number)
-    out.raw(ledger.fingerprint.ljust(8, b"\0")[:8] + _whose(ledger.place) + ledger.digest.to_bytes(8, "big"))
-    waits = np.zeros(ledger.position - ledger.low, dtype=np.uint8)
-    waits[ledger.waiting - ledger.low] = 1
-    out.raw(np.packbits(waits).tobytes())
+    out.raw(ledger.fingerprint.ljust(8, b"\0")[:8] + whose_of(ledger.place) + ledger.digest.to_bytes(8, "big"))
+    pack_waiting(out, ledger.waiting - ledger.low, ledger.position - ledger.low)
     pack_members(out, ledger.announced)
     for party in partitions_of(ledger.announced):
         out.number(ledger.parties[party])
@@ -149,13 +138,8 @@ def _pack(ledger: Ledger) -> bytes:
 def _unpack(body: bytes, place: Place) -> tuple[Ledger, bytes]:
     read = Reader(body)
     writer, sequence, known, low, span = (read.number() for _ in range(5))
-    if span > 8 * len(body):
-        raise ValueError("longer than its text")
     fingerprint, whose, digest = read.raw(8), read.raw(12), int.from_bytes(read.raw(8), "big")
-    bits = np.unpackbits(np.frombuffer(read.raw((span + 7) // 8), dtype=np.uint8))
-    if bits[span:].any():
-        raise ValueError("bits beyond the position")
-    waiting = np.flatnonzero(bits[:span]).astype(np.int64) + low
+    waiting = unpack_waiting(read, span) + low
     announced: tuple[Members, ...] = unpack_members(read)
     parties = {party: read.number() for party in partitions_of(announced)}
     seen = Seen(read.raw(4), unpack_ends(read))

@@ -6,17 +6,13 @@ put an older one back. The output does not go back with it: its marks name seque
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-from stream_anon.worker.ledger.codec import derive
 from stream_anon.worker.ledger.ledger import Place
 from stream_anon.worker.ledger.packing import Reader, Writer
+from stream_anon.worker.ledger.seal import Seal
 
 
 class Mark(NamedTuple):
@@ -34,16 +30,12 @@ class Mark(NamedTuple):
 class MarkSeal:
     """Seals marks under a key derived from the policy's secret, for the ledgers of one group and topic."""
 
-    _cipher: AESGCM
-    _nonce_key: bytes
+    _seal: Seal
 
     @classmethod
     def of(cls, secret: bytes) -> MarkSeal:
         """Return the seal of a secret."""
-        return cls(AESGCM(derive(secret, b"mark cipher")), derive(secret, b"mark nonce"))
-
-    def __repr__(self) -> str:
-        return "<MarkSeal>"
+        return cls(Seal.of(secret, b"mark"))
 
     def seal(self, mark: Mark, place: Place) -> bytes:
         """Return the bytes of a mark; any partition's place says which group and topic it is of."""
@@ -53,16 +45,14 @@ class MarkSeal:
             for partition, sequence in sorted(numbers.items()):
                 out.number(partition)
                 out.number(sequence)
-        whose = _whose(place)
-        nonce = hmac.digest(self._nonce_key, whose + out.bytes(), "sha256")[:12]
-        return nonce + self._cipher.encrypt(nonce, out.bytes(), whose)
+        return self._seal.close(out.bytes(), _whose(place))
 
     def open(self, data: bytes, place: Place) -> Mark | None:
         """Return a mark, or None if somebody else made it: another group, another policy's secret, anyone."""
-        try:
-            read = Reader(self._cipher.decrypt(data[:12], data[12:], _whose(place)))
-        except (ValueError, InvalidTag):
+        plain = self._seal.open(data, _whose(place))
+        if plain is None:
             return None
+        read = Reader(plain)
         mark = Mark(_numbers(read), _numbers(read))
         read.end()
         return mark

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from stream_anon.worker.ledger.ledger import Members
+from stream_anon.worker.ledger.ledger import Members, Offsets
 
 _WIDEST = 62  # bits of an offset; wider ones do not exist
 _MOST = 1 << 20  # members that room is made for; a ledger that fits has some thousands
@@ -71,6 +71,42 @@ class Reader:
         """Raise ValueError if anything is left."""
         if self._at != len(self._data):
             raise ValueError("too long")
+
+
+def pack_waiting(out: Writer, waiting: Offsets, span: int) -> None:
+    """Write which of `span` offsets wait: a bit for each, or the distances between those that do if they are few.
+
+    A single row that is held back for long makes the span as wide as the stream.
+    """
+    distance = np.diff(waiting, prepend=0)
+    width = int(distance.max()).bit_length() if len(waiting) else 0
+    few = bool(len(waiting)) and len(waiting) * width < span
+    out.number(len(waiting) if few else 0)
+    if few:
+        out.number(width)
+        out.raw(_bits(distance, width))
+    else:
+        bits = np.zeros(span, dtype=np.uint8)
+        bits[waiting] = 1
+        out.raw(np.packbits(bits).tobytes())
+
+
+def unpack_waiting(read: Reader, span: int) -> Offsets:
+    """Read the offsets that `pack_waiting` wrote."""
+    count = read.number()
+    if count:
+        width = read.number()
+        if width > _WIDEST or count > span or (count > 1 and not width):
+            raise ValueError("no such offsets")
+        distance = _numbers(read, count, width)
+        waiting = np.cumsum(distance)
+        if (distance[1:] < 1).any() or (distance < 0).any() or int(waiting[-1]) >= span:
+            raise ValueError("offsets out of order, or beyond the position")
+        return waiting
+    bits = np.unpackbits(np.frombuffer(read.raw((span + 7) // 8), dtype=np.uint8))
+    if bits[span:].any():
+        raise ValueError("bits beyond the position")
+    return np.flatnonzero(bits[:span]).astype(np.int64)
 
 
 def pack_members(out: Writer, groups: Sequence[Members]) -> None:

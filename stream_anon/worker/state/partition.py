@@ -23,7 +23,7 @@ _FAR = 50_000  # offsets of the output after which a ledger that is otherwise th
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """What one transaction does to one partition: its next ledger, and what becomes visible with it.
+    """What one transaction does to one partition: its next ledger, the whole text of it, and what becomes visible.
 
     `finished` are the offsets of rows that leave in groups, `announcing` the groups that this ledger is the first to
     name, `publishing` those that the ledger before it named, and `parties` the sequence numbers under which their rows
@@ -43,9 +43,10 @@ class Draft:
 class Partition:
     """The state of a partition between transactions; only its own methods change it.
 
-    `ledger` and `text` are as committed, `text` None before the first commit. `position` is the next offset to read;
-    `waiting` are the offsets read and not finished, `born` their records' own times. `announced` have their home here.
-    `letters` are dead letters whose offsets are finished by the transaction that sends them.
+    `ledger` is as kept, in a text of `size` characters; `text` is what is committed beside the offset, None before the
+    first commit. `position` is the next offset to read; `waiting` are the offsets read and not finished, `born` their
+    records' own times. `announced` have their home here. `letters` are dead letters whose offsets are finished by the
+    transaction that sends them.
     """
 
     ledger: Ledger
@@ -53,6 +54,7 @@ class Partition:
     position: int
     announced: list[Announced] = field(default_factory=list)
     budget: LedgerBudget = INLINE
+    size: int = 0
     waiting: Offsets = field(default_factory=lambda: NOTHING, init=False)
     born: Floats = field(default_factory=lambda: NO_TIMES, init=False)
     letters: list[Outgoing] = field(default_factory=list, init=False)
@@ -67,7 +69,7 @@ class Partition:
         """The number of characters that the offsets may come to take without another being read."""
         apart = self.position - int(self.waiting[0]) if len(self.waiting) else 0
         span = apart if self.caught_up else None
-        return self.budget.window(self.text, sum(map(len, self.announced)), len(self.waiting), span)
+        return self.budget.window(self.size, sum(map(len, self.announced)), len(self.waiting), span)
 
     def read(self, offsets: Offsets, stamps: Sequence[float], position: int) -> npt.NDArray[np.bool_]:
         """Record what a poll brought, and return which of it has to be processed."""
@@ -143,11 +145,11 @@ class Partition:
         ledger = self.ledger.following(self.ledger.position, self.ledger.waiting, (), 0, author)
         return Draft(ledger, codec.encode(ledger), NOTHING, (), self.announced, (), self.parties)
 
-    def commit(self, draft: Draft) -> list[Published]:
-        """Record that a draft is durable; return the groups that became visible with it."""
+    def commit(self, draft: Draft, text: Committed) -> list[Published]:
+        """Record that a draft is durable, by this text; return the groups that became visible with it."""
         published = [group.publish() for group in draft.publishing]
         self.announced = announce(draft.announcing, draft.ledger)
-        self.ledger, self.text = draft.ledger, draft.text
+        self.ledger, self.text, self.size = draft.ledger, text, len(draft.text.metadata)
         self.finish(draft.finished)
         del self.letters[: len(draft.letters)]
         return published

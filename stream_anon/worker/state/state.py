@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import compress
 
 import numpy as np
@@ -13,18 +13,18 @@ from stream_anon.core.batch import Batch
 from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.errors import StreamAnonError
-from stream_anon.kafka.transport import Polled, Ref
+from stream_anon.kafka.transport import Committed, Polled, Ref
 from stream_anon.observe.observer import Observer
 from stream_anon.stream import Outcome
 from stream_anon.worker.core import Core
 from stream_anon.worker.group_life import Formed, Published
 from stream_anon.worker.ledger.ledger import Offsets
 from stream_anon.worker.planner import Plan
-from stream_anon.worker.renderer import GroupRenderer
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.engines import Engines
 from stream_anon.worker.state.letters import dead_letter
 from stream_anon.worker.state.partition import Partition
+from stream_anon.worker.takeover.renderer import GroupRenderer
 from stream_anon.worker.unusable import UNUSABLE, log_failure, unusable
 
 
@@ -148,11 +148,11 @@ class WorkerState:
                 self._suppress(rows.ref[give_up], "ledger_full")
                 self._back.append(rows.take(~give_up))
 
-    def commit(self, plan: Plan) -> list[Published]:
-        """Record that a plan is durable: what it announced is announced; return what became visible."""
+    def commit(self, plan: Plan, texts: Mapping[int, Committed]) -> list[Published]:
+        """Record that a plan is durable by these texts: what it announced is announced; return what became visible."""
         published = []
         for number, draft in plan.drafts.items():
-            published += self.partitions[number].commit(draft)
+            published += self.partitions[number].commit(draft, texts[number])
         if plan.announcing:
             taken = set(map(id, plan.announcing))
             self.formed = [formed for formed in self.formed if id(formed) not in taken]

@@ -38,3 +38,7 @@ class TableFormat(ABC):
     @abstractmethod
     def columns(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
         """Yield columns, some rows at a time, and which lines are not records; these have no value in any column."""
+
+    def published(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
+        """Yield the columns of an output, without what its writer added to cells; raw tables are read as they are."""
+        return self.columns(path)

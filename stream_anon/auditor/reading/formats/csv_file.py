@@ -10,7 +10,7 @@ from stream_anon.auditor.reading.chunks import AT_ONCE, parts
 from stream_anon.auditor.reading.formats.base import Bad, Columns, TableFormat
 from stream_anon.auditor.reading.formats.csv_rows import CsvTable
 
-_FORMULA = frozenset("=+-@\t\r")
+_FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 class CsvFile(TableFormat):
@@ -24,14 +24,22 @@ class CsvFile(TableFormat):
 
         A line that is no record has no value in any column.
         """
+        return self._columns(path, raw=True)
+
+    def _columns(self, path: Path, raw: bool) -> Iterator[tuple[Columns, list[Bad]]]:
         with path.open("rb") as file:
-            table = CsvTable(path, file)
+            table = CsvTable(path, file, raw)
             nothing = [None] * len(table.names)
             for rows in parts(table, AT_ONCE):
-                cells = [nothing if isinstance(row, str) else list(map(unquoted, row)) for _, row in rows]
+                cells = [nothing if isinstance(row, str) else row for _, row in rows]
                 bad = [Bad(i, line, row) for i, (line, row) in enumerate(rows) if isinstance(row, str)]
                 columns = list(zip(*cells, strict=True)) if table.names else []
                 yield {name: list(column) for name, column in zip(table.names, columns, strict=True)}, bad
+
+    def published(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
+        """Yield the columns without the marks that keep spreadsheets from running cells."""
+        for columns, bad in self._columns(path, raw=False):
+            yield {name: [cell and unquoted(cell) for cell in cells] for name, cells in columns.items()}, bad
 
 
 def unquoted(cell: str) -> str:

@@ -7,6 +7,7 @@ line and a code, so that a reader can compare it with what the anonymizer reject
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,9 +25,14 @@ class NoTable(StreamAnonError):
 
 
 class CsvTable:
-    """One CSV file: the names of its columns, then its records."""
+    """One CSV file: the names of its columns, then its records.
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    In a `raw` one, a cell over several lines that reads like rows was made by two stray quotes, and is none.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO, raw: bool = True) -> None:
+        self._raw = raw
+        self.names: list[str] = []
         self._lines = enumerate(_lines(file), start=1)
         self._back: list[tuple[int, str | None]] = []  # lines to be read again, the next one last
         self._delimiter = ","
@@ -88,9 +94,19 @@ class CsvTable:
                 break
             size += len(more[1]) + 1
             text += "\n" + more[1]
+        if self._raw and taken and isinstance(cells, list) and len(cells) == len(self.names):
+            cells = "not_csv" if any(map(self._like_rows, count(), cells)) else cells
         if cells == "not_csv":
             self._back += reversed(taken)
         return line, cells
+
+    def _like_rows(self, place: int, cell: str) -> bool:
+        """Tell whether each line break in a cell has just the cells of one row between this column and itself."""
+        pieces = [piece.split("\n") for piece in cell.split(self._delimiter)]
+        breaks = [i for i, piece in enumerate(pieces) for _ in piece[1:]]
+        width = len(self.names)
+        expected = [width - 1 - place + i * (width - 1) for i in range(len(breaks))]
+        return width > 1 and bool(breaks) and breaks == expected and len(pieces) - 1 == breaks[-1] + place
 
 
 def _cells(text: str, delimiter: str) -> list[str] | Bad | None:

@@ -28,6 +28,8 @@ class ParquetFile(TableFormat):
                     table = pa.Table.from_batches([part])
                     while any(pa.types.is_struct(kind) for kind in table.schema.types):
                         table = table.flatten()
+                    if len(set(table.column_names)) < table.num_columns:
+                        raise Unreadable(f"{path}: two columns have the same name: rename one")
                     yield {name: table.column(i).to_pylist() for i, name in enumerate(table.column_names)}, []
             except pa.ArrowInvalid:
                 raise Unreadable(f"{path}: not a Parquet file") from None

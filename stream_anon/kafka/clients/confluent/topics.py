@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 
 from stream_anon.kafka.clients.confluent.options import client_options, make
-from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
+from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, TOO_MANY_COPIES, await_known, not_created, settings_of
 from stream_anon.kafka.offset_ranges import offset_ranges
 from stream_anon.kafka.transport import (
     MARK,
@@ -28,6 +28,7 @@ from stream_anon.kafka.transport import (
     GroupInUseError,
     NotAllowedError,
     Ref,
+    Stored,
     TopicFacts,
     TransportError,
 )
@@ -82,16 +83,15 @@ class ConfluentTopics:
                 raise KafkaException(tp.error)
         return list(found)
 
-    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
-        """Yield the marks of a topic's records, partition by partition."""
-        partitions = [TopicPartition(topic, number) for number in range(len(self._describe(topic).partitions))]
+    def read(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[Stored]:
+        """Yield the records of some partitions, all of them read at once."""
+        partitions = [TopicPartition(topic, number) for number in since]
         first = self._offsets(partitions, OffsetSpec.earliest())
         ends = self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+        begin = {number: max(first[number], at) for number, at in since.items()}
+        begin = {number: at for number, at in begin.items() if at < ends[number]}
         reader = self.consumer if committed else self.curious
-        for number, end in ends.items():
-            at = max(first[number], since.get(number, 0))
-            if at < end:
-                yield from _marks(reader, TopicPartition(topic, number, at), end, _HIDDEN if committed else _PATIENCE)
+        yield from _read_on(reader, topic, begin, ends, _HIDDEN if committed else _PATIENCE)
 
     def facts(self, topic: str) -> TopicFacts:
         """Return the facts of a topic, asked of the broker each time: it may have been recreated."""
@@ -199,26 +199,30 @@ class ConfluentTopics:
         self._consumer = self._curious = self._admin = None
 
 
-def _marks(reader: Consumer, place: TopicPartition, end: int, patience: float) -> Iterator[bytes]:
-    """Yield the marks of one partition's records up to `end`; give up if nothing comes for so long."""
-    at, first = place.offset, place.offset
-    reader.assign([place])
+def _read_on(
+    reader: Consumer, topic: str, begin: Mapping[int, int], ends: Mapping[int, int], patience: float
+) -> Iterator[Stored]:
+    """Yield the records of partitions up to their ends; give up if nothing comes for so long."""
+    at = dict(begin)
+    reader.assign([TopicPartition(topic, number, offset) for number, offset in begin.items()])
     until = time.monotonic() + patience
-    while at < end:
+    while any(at[number] < ends[number] for number in at):
         if time.monotonic() > until:
-            raise AbortableError("the records of the output could not be read to the end")
+            raise AbortableError("the records of a topic could not be read to the end")
         for message in consume(reader, 2_000, 0.1):
-            error, offset = message.error(), message.offset()
-            if message.topic() != place.topic or message.partition() != place.partition or (offset or 0) < first:
+            error, number, offset = message.error(), message.partition(), message.offset() or 0
+            if message.topic() != topic or number not in at or offset < begin[number]:
                 continue
             if error is None:
-                yield from [value for name, value in message.headers() or () if name == MARK]
-                at = max(at, offset + 1)
+                mark = [value for name, value in message.headers() or () if name == MARK]
+                if offset < ends[number]:
+                    yield Stored(number, offset, message.key(), message.value(), *mark[:1])
+                at[number] = max(at[number], offset + 1)
+                until = time.monotonic() + patience
             elif error.code() == KafkaError._PARTITION_EOF:
-                at = max(at, offset)
+                at[number] = max(at[number], offset)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-                raise AbortableError("the output lost records while they were read")
-            until = time.monotonic() + patience if error is None else until
+                raise AbortableError("a topic lost records while they were read")
 
 
 @contextmanager
@@ -243,7 +247,11 @@ def consume(consumer: Consumer, limit: int, timeout: float) -> list[Message]:
 
 
 def create_topics(
-    bootstrap: str, topics: Mapping[str, int], options: Mapping[str, Any] | None = None, replication: int = 1
+    bootstrap: str,
+    topics: Mapping[str, int],
+    options: Mapping[str, Any] | None = None,
+    replication: int = 1,
+    compacted: Collection[str] = (),
 ) -> list[str]:
     """Create the missing topics with these numbers of partitions and return their names; leave others unchanged."""
     chosen = {**client_options(options or {}), "bootstrap.servers": bootstrap}
@@ -253,7 +261,7 @@ def create_topics(
         present = admin.list_topics(timeout=_PATIENCE).topics
         missing = [name for name in topics if name not in present]
         if missing:
-            new = [NewTopic(name, topics[name], replication, config=SETTINGS) for name in missing]
+            new = [NewTopic(n, topics[n], replication, config=settings_of(n, compacted)) for n in missing]
             for asked in admin.create_topics(new, request_timeout=_PATIENCE).values():
                 asked.result()
             await_known(lambda: _known(admin, missing))

@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -22,9 +23,11 @@ from stream_anon.kafka.transport import (
     OutcomeUnknownError,
     Outgoing,
     Pending,
+    Placed,
     Polled,
     Ref,
     Slice,
+    Stored,
     TopicFacts,
     TransportError,
 )
@@ -43,7 +46,6 @@ _PRODUCER = {
     "retry.backoff.max.ms": 20,
     "message.max.bytes": 100_000_000,  # the topic decides, and is asked before a group is announced
     "queue.buffering.max.messages": 1_000_000,
-    "delivery.report.only.error": True,  # a record not taken makes the commit fail; nobody asks for the others
 }
 _ANSWER = 20.0  # seconds for a step of a transaction; more than the broker needs to elect a coordinator
 _RENEWAL = 40.0  # seconds for a new producer: a broker may be starting again
@@ -233,10 +235,10 @@ class ConfluentTransport:
             found = self._topics.committed(partitions)
         return {tp.partition: Committed(tp.offset, _ended(tp.metadata)) for tp in found if tp.offset >= 0}
 
-    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
-        """Yield the marks of records from some offsets on."""
+    def read(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[Stored]:
+        """Yield the records of some partitions from some offsets on."""
         with translated():
-            yield from self._topics.marks(topic, since, committed)
+            yield from self._topics.read(topic, since, committed)
 
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
         """Commit from outside the group: the broker accepts it while the group has no members."""
@@ -303,16 +305,29 @@ class ConfluentTransport:
                     headers = None
             poll(0)
 
+    def write(self, records: Sequence[Placed]) -> list[int]:
+        """Send records and wait for their reports."""
+        taken: dict[int, int] = {}
+
+        def report(number: int, error: KafkaError | None, message: Message) -> None:
+            if error is None and (offset := message.offset()) is not None and offset >= 0:
+                taken[number] = offset
+
+        with self._watchdog("write"), translated():
+            for number, (topic, partition, key, value) in enumerate(records):
+                self._open.produce(topic, value, key, partition, on_delivery=partial(report, number))
+            self._open.flush(_ANSWER)
+        if len(taken) < len(records):
+            raise AbortableError("a record was not taken")
+        return [taken[number] for number in range(len(records))]
+
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Add offsets under the captured generation; one that is over makes the transaction abortable."""
         with translated():
             self._open.send_offsets_to_transaction(self._offsets(offsets), membership.token, _ANSWER)
 
     def _offsets(self, texts: Mapping[int, Committed]) -> list[TopicPartition]:
-        return [
-            TopicPartition(self._topic, number, text.offset, text.metadata.rstrip("\0"))
-            for number, text in texts.items()
-        ]
+        return [TopicPartition(self._topic, n, text.offset, text.metadata.rstrip("\0")) for n, text in texts.items()]
 
     def commit(self) -> None:
         """Commit; the client first waits until every record was taken."""

@@ -13,7 +13,7 @@ from kafka import errors as client_errors
 from kafka.admin import ConfigResource, NewTopic
 
 from stream_anon.kafka.clients.kafka_python.options import client_options
-from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, SETTINGS, TOO_MANY_COPIES, await_known, not_created
+from stream_anon.kafka.new_topics import FORBIDDEN, NO_ANSWER, TOO_MANY_COPIES, await_known, not_created, settings_of
 from stream_anon.kafka.offset_ranges import offset_ranges
 from stream_anon.kafka.transport import (
     MARK,
@@ -21,6 +21,7 @@ from stream_anon.kafka.transport import (
     Committed,
     NotAllowedError,
     Ref,
+    Stored,
     TopicFacts,
     TransportError,
 )
@@ -76,14 +77,13 @@ class KafkaTopics:
             raise AbortableError("the group's offsets could not be read in time") from None
         return {tp.partition: Committed(at.offset, at.metadata or "") for tp, at in found.items() if at.offset >= 0}
 
-    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
-        """Yield the marks of a topic's records, partition by partition."""
-        bounds = self._bounds(self.curious, topic)
+    def read(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[Stored]:
+        """Yield the records of some partitions, all of them read at once."""
+        bounds = self._bounds(self.curious, [TopicPartition(topic, number) for number in since])
+        begin = {number: max(bounds[number][0], at) for number, at in since.items()}
+        ends = {TopicPartition(topic, number): end for number, (_, end) in bounds.items() if begin[number] < end}
         reader = self.consumer if committed else self.curious
-        for number, (first, end) in bounds.items():
-            at = max(first, since.get(number, 0))
-            if at < end:
-                yield from _marks(reader, TopicPartition(topic, number), at, end, _HIDDEN if committed else _PATIENCE)
+        yield from _read_on(reader, begin, ends, _HIDDEN if committed else _PATIENCE)
 
     def facts(self, topic: str) -> TopicFacts:
         """Return the facts of a topic, asked of the broker each time: it may have been recreated."""
@@ -105,11 +105,10 @@ class KafkaTopics:
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """Return the first and end offset of each partition, of committed records."""
-        return self._bounds(self.consumer, topic)
-
-    def _bounds(self, reader: Any, topic: str) -> dict[int, tuple[int, int]]:
         count = len(next(t for t in self.admin.describe_topics([topic]) if t["name"] == topic)["partitions"])
-        partitions = [TopicPartition(topic, p) for p in range(count)]
+        return self._bounds(self.consumer, [TopicPartition(topic, p) for p in range(count)])
+
+    def _bounds(self, reader: Any, partitions: list[TopicPartition]) -> dict[int, tuple[int, int]]:
         try:
             first, end = reader.beginning_offsets(partitions), reader.end_offsets(partitions)
         except KeyError:  # the client leaves out what has no leader, and then looks for it
@@ -159,32 +158,49 @@ class KafkaTopics:
             self._admin.close()
 
 
-def _marks(reader: Any, tp: TopicPartition, at: int, end: int, patience: float) -> Iterator[bytes]:
-    """Yield the marks of one partition's records up to `end`; give up if nothing comes for so long."""
-    reader.assign([tp])
-    reader.seek(tp, at)
+def _read_on(
+    reader: Any, begin: Mapping[int, int], ends: Mapping[TopicPartition, int], patience: float
+) -> Iterator[Stored]:
+    """Yield the records of partitions up to their ends; give up if nothing comes for so long."""
+    if not ends:
+        return
+    reader.assign(list(ends))
+    at = {tp: begin[tp.partition] for tp in ends}
+    for tp, offset in at.items():
+        reader.seek(tp, offset)
     until = time.monotonic() + patience
-    while at < end:
+    while any(at[tp] < end for tp, end in ends.items()):
         if time.monotonic() > until:
-            raise AbortableError("the records of the output could not be read to the end")
+            raise AbortableError("the records of a topic could not be read to the end")
         try:
             found = reader.poll(timeout_ms=100, max_records=2_000)
         except client_errors.OffsetOutOfRangeError:
-            raise AbortableError("the output lost records while they were read") from None
-        yield from [value for records in found.values() for r in records for name, value in r.headers if name == MARK]
-        if (reached := reader.position(tp) or 0) > at:
-            at, until = reached, time.monotonic() + patience
+            raise AbortableError("a topic lost records while they were read") from None
+        for tp, records in found.items():
+            for r in records:
+                if r.offset < ends[tp]:
+                    mark = [value for name, value in r.headers if name == MARK]
+                    yield Stored(tp.partition, r.offset, r.key, r.value, *mark[:1])
+        for tp in ends:
+            if (reached := reader.position(tp) or 0) > at[tp]:
+                at[tp], until = reached, time.monotonic() + patience
 
 
 def create_topics(
-    bootstrap: str, topics: Mapping[str, int], options: Mapping[str, Any] | None = None, replication: int = 1
+    bootstrap: str,
+    topics: Mapping[str, int],
+    options: Mapping[str, Any] | None = None,
+    replication: int = 1,
+    compacted: Collection[str] = (),
 ) -> list[str]:
     """Create the missing topics with these numbers of partitions and return their names; leave others unchanged."""
     try:
         with closing(KafkaAdminClient(bootstrap_servers=bootstrap, **client_options(options or {})["admin"])) as admin:
             missing = [name for name in topics if name not in set(admin.list_topics())]
             if missing:
-                admin.create_topics([NewTopic(n, topics[n], replication, topic_configs=SETTINGS) for n in missing])
+                admin.create_topics(
+                    [NewTopic(n, topics[n], replication, topic_configs=settings_of(n, compacted)) for n in missing]
+                )
                 await_topics(admin, missing)
     except client_errors.KafkaError as error:
         raise not_created(type(error).__name__, _remedy(error)) from None

@@ -29,9 +29,11 @@ from stream_anon.kafka.transport import (
     OutcomeUnknownError,
     Outgoing,
     Pending,
+    Placed,
     Polled,
     Ref,
     Slice,
+    Stored,
     TopicFacts,
 )
 from stream_anon.kafka.watchdog import Watchdog
@@ -227,10 +229,10 @@ class KafkaTransport:
         with self._watchdog("glance"), translated():
             return self._topics.glance(partitions)
 
-    def marks(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[bytes]:
-        """Yield the marks of records from some offsets on."""
+    def read(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[Stored]:
+        """Yield the records of some partitions from some offsets on."""
         with translated():
-            yield from self._topics.marks(topic, since, committed)
+            yield from self._topics.read(topic, since, committed)
 
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
         """Commit from outside the group: the broker accepts it while the group has no members."""
@@ -284,6 +286,19 @@ class KafkaTransport:
         """Send the records; the answers are checked before the commit."""
         with self._watchdog("send"), translated():
             self._futures += [(future, _batch_of(future)) for future in send_all(self._producer, records)]
+
+    def write(self, records: Sequence[Placed]) -> list[int]:
+        """Send records and wait for their answers."""
+        with self._watchdog("write", _TOO_LATE), translated():
+            futures = [
+                self._producer.send(topic, value=value, key=key, partition=partition)
+                for topic, partition, key, value in records
+            ]
+            self._producer.flush(timeout=_TOO_LATE)
+            offsets = [future.value.offset if future.is_done and future.succeeded() else -1 for future in futures]
+        if any(offset < 0 for offset in offsets):
+            raise AbortableError("a record was not taken")
+        return offsets
 
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Add offsets under the captured generation; one that is over makes the transaction abortable."""

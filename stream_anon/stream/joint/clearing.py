@@ -9,9 +9,9 @@ import numpy as np
 from stream_anon.core.hierarchy import Hierarchy, Ints
 from stream_anon.core.hierarchy.tree import peaks_of
 from stream_anon.core.kernels import KIND, PEAKS, SIZE, START, TABLE, Prices, neighbour_prices, nests, range_prices
+from stream_anon.stream.joint.lattice import Coded, Lattice
 from stream_anon.stream.kernels.exchange import improve
 from stream_anon.stream.kernels.walk import walk
-from stream_anon.stream.lattice import Coded, Lattice
 
 AGAIN = 64
 """Clearings after which the vectors of the lattice are ordered anew, by the rows of the next one."""

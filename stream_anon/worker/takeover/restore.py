@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple
 
 from stream_anon.errors import StreamAnonError
 from stream_anon.kafka.transport import Committed, TopicFacts
-from stream_anon.worker.ledger.codec import Codec, LedgerError
+from stream_anon.worker.ledger.codec import LedgerError
 from stream_anon.worker.ledger.ledger import Ledger, Place
+from stream_anon.worker.ledger.store import Found, LedgerStore
 
 Start = Literal["earliest", "latest"]
 
@@ -28,10 +29,22 @@ REMEDIES = {
     "rolled-back": "an older ledger of this partition was put back, and rows that it lets wait were published since: "
     "restore the group's latest offsets; or delete the group's offset of this partition and start with --from latest; "
     "or use a new group name and a new output topic",
+    "elsewhere": "the offset points into a ledger topic, and this is another one or none: name it as `kafka.ledger`; "
+    "if it was deleted or made anew, delete the group's offset of this partition and start with --from latest, or use "
+    "a new group name and a new output topic",
+    "lost": "the ledger topic no longer holds the record that the offset points to: restore it; or delete the group's "
+    "offset of this partition and start with --from latest; or use a new group name and a new output topic",
+    "foreign": "the ledger topic holds another record where the offset points to, so its log was cut and written anew: "
+    "as for a record that is lost",
+    "uncovered": "the ledger topic has no partition of this number: give it as many partitions as the input, and "
+    "start the workers again",
     "unproved": "nothing is committed for this partition but the output was used already: if it is safe to read it "
     "again, say so with --from earliest, or skip what is there with --from latest",
 }
 """What to do about each quarantine; the words are the codes in logs and metrics."""
+
+LOST = frozenset({"elsewhere", "lost", "foreign"})
+"""The codes of ledgers that were kept in a ledger topic and cannot be found there."""
 
 
 class QuarantineError(Exception):
@@ -61,26 +74,45 @@ class OtherPolicyError(StreamAnonError):
 class Reader:
     """A reader of the ledgers of one input topic under one policy; it refuses those of another."""
 
-    codec: Codec
+    store: LedgerStore
     fingerprint: bytes
     facts: TopicFacts
     group: str
+    _found: dict[tuple[int, Committed], Found | LedgerError] = field(default_factory=dict, init=False, repr=False)
 
     def place(self, partition: int) -> Place:
         """Return where a ledger of this partition belongs."""
         return Place(self.facts.cluster_id, self.facts.topic_id, partition, self.group)
 
+    def find(self, ledgers: Mapping[int, Committed | None]) -> None:
+        """Find ledgers all at once and remember them: one after the other would take longer."""
+        new = {
+            self.place(number): text
+            for number, text in ledgers.items()
+            if text is not None and (number, text) not in self._found
+        }
+        if new:
+            for place, found in self.store.find(new).items():
+                self._found[place.partition, new[place]] = found
+
     def read(self, partition: int, committed: Committed) -> Ledger:
-        """Decode a ledger; raise `LedgerError`, or `OtherPolicyError` if another policy wrote it."""
-        ledger = self.codec.decode(committed, self.place(partition))
-        if ledger.fingerprint != self.fingerprint:
-            raise OtherPolicyError(partition, ledger.fingerprint, self.fingerprint)
-        return ledger
+        """Return a ledger; raise `LedgerError`, or `OtherPolicyError` if another policy wrote it."""
+        return self._read(partition, committed).ledger
+
+    def _read(self, partition: int, committed: Committed) -> Found:
+        self.find({partition: committed})
+        found = self._found[partition, committed]
+        if isinstance(found, LedgerError):
+            raise found
+        if found.ledger.fingerprint != self.fingerprint:
+            raise OtherPolicyError(partition, found.ledger.fingerprint, self.fingerprint)
+        return found
 
     def read_all(self, ledgers: Mapping[int, Committed | None]) -> tuple[list[Ledger], list[str]]:
         """Read what can be read, and collect the codes of what cannot."""
         found: list[Ledger] = []
         codes: list[str] = []
+        self.find(ledgers)
         for number, committed in ledgers.items():
             if committed is not None:
                 try:
@@ -97,20 +129,25 @@ class Reader:
 
 
 class Beginning(NamedTuple):
-    """Where a partition goes on: its ledger, the text of it if one is committed, and the next offset to read."""
+    """Where a partition goes on: its ledger, what is committed of it, the next offset to read, the size of its text."""
 
     ledger: Ledger
     text: Committed | None
     position: int
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Restorer(Reader):
-    """A restorer that decides by the facts of the topic, its bounds, the output and the ledgers of all partitions."""
+    """A restorer that decides by the facts of the topic, its bounds, the output and the ledgers of all partitions.
+
+    `lacking` are the partitions whose ledgers cannot be kept.
+    """
 
     bounds: Mapping[int, tuple[int, int]]
     output_used: bool
     start: Start | None
+    lacking: Collection[int] = ()
 
     def restore(
         self, partition: int, committed: Committed | None, siblings: Mapping[int, Committed | None]
@@ -120,16 +157,21 @@ class Restorer(Reader):
         Raises `QuarantineError`, or `OtherPolicyError` if another policy wrote the ledger.
         """
         if committed is None:
+            if partition in self.lacking:
+                raise QuarantineError("uncovered")
             at = self._first(partition, siblings)
             return Beginning(self._new(partition, at, siblings), None, at)
         try:
-            ledger = self.read(partition, committed)
+            ledger, size = self._read(partition, committed)
         except LedgerError as error:
-            raise QuarantineError(error.code) from None
+            put_back = error.code == "lost" and self.store.followed({self.place(partition): committed})
+            raise QuarantineError("rolled-back" if put_back else error.code) from None
+        if partition in self.lacking:  # it was kept elsewhere so far
+            raise QuarantineError("uncovered")
         first, end = self.bounds[partition]
         if ledger.position > end:  # below the position everything else counts as finished, new records too
             raise QuarantineError("beyond")
-        return Beginning(ledger, committed, max(ledger.low, first))
+        return Beginning(ledger, committed, max(ledger.low, first), size)
 
     def _new(self, partition: int, at: int, siblings: Mapping[int, Committed | None]) -> Ledger:
         """Return the first ledger of a partition; one that was lost may be known to siblings, which it must follow."""
@@ -148,7 +190,7 @@ class Restorer(Reader):
         if not ledgers:
             if "unreadable" in codes:
                 raise QuarantineError("unreadable")
-            if self.output_used and self.start is None:
+            if (self.output_used or LOST.intersection(codes)) and self.start is None:
                 raise QuarantineError("unproved")
             return asked
         known = max(ledger.known for ledger in ledgers)

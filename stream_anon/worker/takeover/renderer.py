@@ -13,8 +13,9 @@ from stream_anon.errors import PrivacyViolation
 from stream_anon.kafka.transport import Ref
 from stream_anon.worker.core import Core
 from stream_anon.worker.group_life import Announced, Formed, GroupFacts, announce
-from stream_anon.worker.ledger.codec import combined, derive, digest_of
-from stream_anon.worker.ledger.ledger import Ledger, Members
+from stream_anon.worker.ledger.codec import combined, digest_of
+from stream_anon.worker.ledger.ledger import Ledger
+from stream_anon.worker.ledger.seal import derive
 
 
 class WithdrawnError(Exception):
@@ -53,24 +54,24 @@ class GroupRenderer:
         4. The bytes must have the announced digest. That the policy is the one that announced was checked before.
         One digest covers all groups of a ledger, so they are published together or not at all.
         """
-        if any(ref not in fetched for ref in members_of([ledger])):
+        if not ledger.announced:
+            return []
+        members = np.concatenate(ledger.announced)
+        refs = list(map(tuple, members.tolist()))
+        if any(ref not in fetched for ref in refs):
             raise WithdrawnError("member_missing")
-        groups = [self._again(members, fetched, now) for members in ledger.announced]
-        if combined(group.digest for group in groups) != ledger.digest:
-            raise WithdrawnError("digest_differs")
-        return announce(groups, ledger)
-
-    def _again(self, members: Members, fetched: Mapping[Ref, bytes | None], now: float) -> Formed:
-        count = len(members)
-        values = [fetched[partition, offset] for partition, offset in members.tolist()]
-        encoded = self._core.encode(values, members, np.full(count, now))
+        encoded = self._core.encode([fetched[ref] for ref in refs], members, np.full(len(refs), now))
         if encoded.rejections:
             raise WithdrawnError("member_rejected")
+        ends = accumulate([len(group) for group in ledger.announced], initial=0)
         try:
-            [group] = self.fix([self._core.release(encoded.batch)], np.full(count, np.nan), "replayed")
+            groups = [self._core.release(encoded.batch.take(slice(first, last))) for first, last in pairwise(ends)]
         except PrivacyViolation:
             raise WithdrawnError("model_fails") from None
-        return group
+        fixed = self.fix(groups, np.full(len(refs), np.nan), "replayed")
+        if combined(group.digest for group in fixed) != ledger.digest:
+            raise WithdrawnError("digest_differs")
+        return announce(fixed, ledger)
 
 
 def members_of(ledgers: Sequence[Ledger]) -> list[Ref]:

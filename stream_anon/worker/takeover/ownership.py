@@ -10,15 +10,15 @@ from stream_anon.kafka.transport import AbortableError, Committed, Membership, P
 from stream_anon.observe.observer import Observer
 from stream_anon.worker.core import Core
 from stream_anon.worker.group_life import Announced
-from stream_anon.worker.ledger.codec import Codec
 from stream_anon.worker.ledger.ledger import Place
 from stream_anon.worker.ledger.mark import MarkSeal, mark_room
-from stream_anon.worker.renderer import WithdrawnError, members_of
-from stream_anon.worker.restore import REMEDIES, Beginning, QuarantineError, Reader, Restorer
+from stream_anon.worker.ledger.store import LedgerStore
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.partition import Partition
 from stream_anon.worker.state.state import WorkerState
-from stream_anon.worker.witness import Witness
+from stream_anon.worker.takeover.renderer import WithdrawnError, members_of
+from stream_anon.worker.takeover.restore import REMEDIES, Beginning, QuarantineError, Reader, Restorer
+from stream_anon.worker.takeover.witness import Witness
 
 _log = logging.getLogger("stream_anon.worker")
 _LEARN_EVERY = 5.0  # seconds between questions whether every partition has a ledger by now
@@ -39,7 +39,13 @@ class Ownership:
     """
 
     def __init__(
-        self, transport: Transport, state: WorkerState, core: Core, settings: WorkerSettings, observer: Observer
+        self,
+        transport: Transport,
+        state: WorkerState,
+        core: Core,
+        settings: WorkerSettings,
+        observer: Observer,
+        store: LedgerStore,
     ) -> None:
         self.membership: Membership | None = None
         self.quarantined: dict[int, str] = {}
@@ -51,8 +57,7 @@ class Ownership:
         self._newest: dict[Place, int] = {}  # the highest sequence number seen in each partition's ledger
         self._stuck: float | None = None  # since when, or since the last word about it
         self._transport, self._state, self._core = transport, state, core
-        self._settings, self._observer = settings, observer
-        self.codec = Codec.of(core.key)
+        self._settings, self._observer, self._store = settings, observer, store
         self.witness = Witness(transport, settings.output, MarkSeal.of(core.key))
 
     def distrust(self) -> None:
@@ -64,10 +69,25 @@ class Ownership:
         """Whether every assigned partition is restored and none is quarantined."""
         return self.membership is not None and not self._unrestored and not self.quarantined
 
+    @property
+    def lacking(self) -> str:
+        """What keeps it from being complete, in words with a remedy; may be asked for by another thread."""
+        quarantined, unrestored = dict(self.quarantined), list(self._unrestored)
+        found = [f"partition {n} is quarantined as {code}: {REMEDIES[code]}" for n, code in sorted(quarantined.items())]
+        if self.membership is None:
+            found.append("the consumer group is changing, or was not joined yet")
+        elif unrestored:
+            found.append(f"partitions {sorted(unrestored)} wait for {self._waits_for}: {_STUCK}")
+        return "\n".join(found)
+
+    @property
+    def _waits_for(self) -> str:
+        return "the group's first ledger" if self._early >= self._unrestored else "a transaction to end"
+
     def check_topics(self) -> None:
         """Refuse topics that cannot keep the promise, before anything is read."""
         settings = self._settings
-        self._transport.facts(settings.input)
+        self._store.check(self._transport.facts(settings.input).partitions)
         for topic in filter(None, (settings.output, settings.dead_letter)):
             facts = self._transport.facts(topic)
             facts.refuse_an_old_broker()
@@ -78,6 +98,7 @@ class Ownership:
     def check_sizes(self, now: float) -> None:
         """Ask how large a record the topics accept now; raise `StreamAnonError` if an announced one is larger."""
         settings, state = self._settings, self._state
+        self._store.check(0)
         if settings.dead_letter is not None:
             state.limit_letters(self._transport.facts(settings.dead_letter).max_message_bytes - _AROUND)
         around = _AROUND + mark_room(self._transport.facts(settings.input).partitions)
@@ -92,13 +113,13 @@ class Ownership:
     def check_policy(self) -> None:
         """Refuse to join a group that works by another policy; ledgers unknown now are judged when restored."""
         facts, group = self._transport.facts(self._settings.input), self._transport.group
-        reader = Reader(self.codec, self._core.fingerprint, facts, group)
-        every = range(reader.facts.partitions)
-        texts: dict[int, Committed | None] = {}
+        reader = Reader(self._store, self._core.fingerprint, facts, group)
         for _ in range(_TRIES):
             with suppress(AbortableError):
-                texts = texts or self._transport.ledgers(every)
-        reader.refuse_others(texts)
+                texts = self._transport.ledgers(range(facts.partitions))
+                reader.refuse_others(texts)
+                if texts:
+                    break
 
     def concerned(self, polled: Polled) -> bool:
         """Tell whether this poll may change the owned partitions: then no transaction may be in progress."""
@@ -172,6 +193,7 @@ class Ownership:
             return
         try:
             restorer, siblings = self._look_around(texts)
+            restorer.find({**siblings, **texts})
             found: dict[int, Beginning] = {}
             for number, text in texts.items():
                 if text is None and not _settled(number, siblings, restorer.facts.partitions):
@@ -193,17 +215,19 @@ class Ownership:
                     continue
                 found[number] = begin
             put_back, moving = self.witness.rolled_back(found, restorer)
-            for number in put_back | moving:
+            for number in put_back.keys() | moving:
                 del found[number]
-            for number in sorted(put_back):
-                self._quarantine(number, "rolled-back")
+            for number, code in sorted(put_back.items()):
+                self._quarantine(number, code)
             self._unrestored |= moving
             announced = self._replay(found, now)
         except AbortableError:  # the broker is not there for the moment: ask again after the next poll
             self._unrestored |= set(texts) - set(self.quarantined)
             return
         for number, begin in found.items():
-            self._state.adopt(number, Partition(begin.ledger, begin.text, begin.position, announced[number]))
+            budget = self._store.budget
+            partition = Partition(begin.ledger, begin.text, begin.position, announced[number], budget, begin.size)
+            self._state.adopt(number, partition)
             self._transport.seek(number, begin.position)
             self._report_lost(number, begin)
         self._transport.resume(found)
@@ -222,9 +246,9 @@ class Ownership:
         bounds = self._transport.bounds(self._settings.input)
         used = self.witness.look_anew()
         siblings = self._transport.ledgers(range(facts.partitions)) if None in texts.values() else {}
-        start = self._settings.start
-        group = self._transport.group
-        return Restorer(self.codec, self._core.fingerprint, facts, group, bounds, used, start), siblings
+        start, lacking = self._settings.start, self._store.lacking(facts.partitions)
+        fingerprint, group = self._core.fingerprint, self._transport.group
+        return Restorer(self._store, fingerprint, facts, group, bounds, used, start, lacking), siblings
 
     def _replay(self, found: dict[int, Beginning], now: float) -> dict[int, list[Announced]]:
         """Restore announced groups identically; withdraw those that cannot be identical."""
@@ -259,9 +283,8 @@ class Ownership:
             self._stuck = now
         elif now - self._stuck >= _REPORT_EVERY:
             self._stuck = now
-            waits_for = "the group's first ledger" if self._early >= self._unrestored else "a transaction to end"
             facts = {"partitions": sorted(self._unrestored), "remedy": _STUCK}
-            _log.warning(f"waiting for {waits_for}", extra=facts)
+            _log.warning(f"waiting for {self._waits_for}", extra=facts)
 
     def _quarantine(self, number: int, code: str) -> None:
         self.quarantined[number] = code

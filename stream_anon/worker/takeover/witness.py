@@ -1,4 +1,4 @@
-"""Hold ledgers against what does not lie beside their offsets: the output, and the ledgers of their siblings.
+"""Hold ledgers against what does not lie beside their offsets: output, ledger topic, the ledgers of their siblings.
 
 An authentic ledger may be an old one that was put back: by a restored or shortened `__consumer_offsets`, or by anyone
 who may commit for the group. Rows that were published since would be published again, in other groups.
@@ -12,7 +12,7 @@ from contextlib import suppress
 from stream_anon.kafka.transport import AbortableError, Transport
 from stream_anon.worker.ledger.ledger import UNSEEN, Ledger, Seen
 from stream_anon.worker.ledger.mark import MarkSeal
-from stream_anon.worker.restore import Beginning, Reader
+from stream_anon.worker.takeover.restore import Beginning, Reader, Restorer
 
 _LOOK_EVERY = 1.0  # seconds between looks at the ends of the output: so much of it a successor reads again
 
@@ -39,13 +39,18 @@ class Witness:
         self.seen = Seen.of(self._topic_id, self._ends())
         return any(self.seen.ends)
 
-    def rolled_back(self, found: Mapping[int, Beginning], reader: Reader) -> tuple[set[int], set[int]]:
-        """Return the partitions whose ledgers were put back, and those whose owner wrote another while we looked."""
+    def rolled_back(self, found: Mapping[int, Beginning], reader: Restorer) -> tuple[dict[int, str], set[int]]:
+        """Return the partitions whose ledgers were put back or lost, each with the code of its quarantine.
+
+        Beside them those whose owner wrote another ledger while we looked.
+        """
         ledgers = {number: begin.ledger for number, begin in found.items() if begin.text is not None}
-        suspects = self._older(ledgers, reader) if ledgers else set()
+        kept = {number: begin.text for number, begin in found.items() if number in ledgers or reader.start is None}
+        suspects = reader.store.followed({reader.place(number): text for number, text in kept.items()})
+        suspects |= self._older(ledgers, reader) if ledgers else set()
         now = self._transport.ledgers(suspects) if suspects else {}
         same = {number for number in suspects if number in now and now[number] == found[number].text}
-        return same, suspects - same
+        return {n: "rolled-back" if n in ledgers else "unproved" for n in same}, suspects - same
 
     def _older(self, ledgers: Mapping[int, Ledger], reader: Reader) -> set[int]:
         """Return the partitions whose ledgers are older than something that is known of them.
@@ -74,8 +79,8 @@ class Witness:
         rest = dict(ledgers)
         while rest:
             found: set[int] = set()
-            for data in self._transport.marks(self._output, self._before(rest), committed):
-                mark = self._seal.open(data, reader.place(0))
+            for record in self._transport.read(self._output, self._before(rest), committed):
+                mark = self._seal.open(record.mark, reader.place(0)) if record.mark else None
                 if mark is None:
                     continue
                 later = {number for number, ledger in rest.items() if mark.written.get(number, 0) > ledger.sequence}
@@ -93,7 +98,8 @@ class Witness:
     def _before(self, ledgers: Mapping[int, Ledger]) -> dict[int, int]:
         """Return offsets of the output that were its end, or not yet written, when the oldest ledger was written."""
         seen = [ledger.seen.ends if ledger.seen.topic == self.seen.topic else () for ledger in ledgers.values()]
-        return {number: min(ends[number] for ends in seen) for number in range(min(map(len, seen)))}
+        begin = dict.fromkeys(self._transport.bounds(self._output), 0)  # a partition may have been added meanwhile
+        return begin | {number: min(ends[number] for ends in seen) for number in range(min(map(len, seen)))}
 
     def _ends(self) -> list[int]:
         return [end for _, (_, end) in sorted(self._transport.bounds(self._output).items())]

@@ -1,0 +1,1 @@
+"""The parts of CAIL: early clusters around new rows, pools of what waits, and clearing a pool as a whole."""

@@ -1,0 +1,68 @@
+"""The kill test at length: in pieces, each with a broker and topics of its own, kept in a file, resumed and summed.
+
+Whatever ends it, the pieces that are in the file count: called again with the same file it does what is missing.
+Prints the sum of all pieces as one JSON line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from chaos import CLIENTS, HERE, MUST_BE_ZERO
+
+KINDS = [*CLIENTS, "mixed"]
+
+
+def done(file: Path) -> list[dict[str, Any]]:
+    """The pieces that were run."""
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def total(pieces: list[dict[str, Any]]) -> dict[str, object]:
+    """The sum of all pieces, and by client how many failures each saw."""
+    counts = ("kills", "records", "published", "uncommitted_records", "left_for_successor", *MUST_BE_ZERO)
+    events: Counter[str] = Counter()
+    clients: Counter[str] = Counter()
+    for piece in pieces:
+        events.update(piece["events"])
+        clients[piece["client"]] += piece["kills"]
+    return {
+        "pieces": len(pieces),
+        **{name: sum(piece[name] for piece in pieces) for name in counts},
+        "events": dict(events),
+        "kills_by_client": dict(clients),
+        "kills_with_ledger_topic": sum(piece["kills"] for piece in pieces if piece["ledger_topic"]),
+        "not_consuming": sum(not piece["still_consuming"] for piece in pieces),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, help="keeps the pieces, one JSON line each")
+    parser.add_argument("--kills", type=int, default=300, help="failures in all")
+    parser.add_argument("--piece", type=int, default=20, help="failures of one piece")
+    parser.add_argument("--client", choices=KINDS, help="one kind of client alone; else all in turns")
+    parser.add_argument("--rate", type=float, default=1_100)
+    parser.add_argument("--ledger", action="store_true")
+    options = parser.parse_args()
+    while (before := sum(piece["kills"] for piece in done(options.file))) < options.kills:
+        number = len(done(options.file))
+        command = [sys.executable, str(HERE / "chaos.py"), "--seed", str(1 + number)]
+        command += ["--kills", str(min(options.piece, options.kills - before))]
+        command += ["--client", options.client or KINDS[number % len(KINDS)]]
+        command += ["--rate", str(options.rate)]
+        command += ["--ledger"] if options.ledger else []
+        ran = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        with options.file.open("ab") as file:
+            file.write(ran.stdout)
+    sys.stdout.write(json.dumps(total(done(options.file))) + "\n")
+
+
+if __name__ == "__main__":
+    main()
