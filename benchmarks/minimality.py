@@ -2,11 +2,10 @@
 
 Each line is one attacker: how often it is right about somebody's value, beside what everybody may believe, the value's
 share in the group or 1/l. `suppressed_p` is the chance that suppressed rows differ so much in their values from the
-whole (chi-square). With --data, Adult's salary class and occupation are attacked as well.
+whole (chi-square).
 
     python benchmarks/minimality.py --json
     python benchmarks/minimality.py --algorithm cail sweep --model distinct --rare 0.05 --replays 100
-    python benchmarks/minimality.py --data DIR --json
 """
 
 from __future__ import annotations
