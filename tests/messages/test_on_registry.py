@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.schema_registry import Schema as ClientSchema
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import SchemaRegistryClient, topic_subject_name_strategy
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
@@ -77,6 +77,7 @@ JSON = {
     "properties": {"patient": {"type": "string"}, "age": {"type": "integer"}},
 }
 K = 5
+BY_TOPIC = {"subject.name.strategy": topic_subject_name_strategy}  # else every message asks the registry once more
 
 
 def policy(bootstrap: str, registry: str, name: str, format_: str) -> dict[str, Any]:
@@ -151,7 +152,7 @@ class Scene:
         self.words = policy(broker.bootstrap, registry.url, name, format_)
         self.policy = stream_anon.Policy.model_validate(self.words)
         self.format, self.name, self.bootstrap = format_, name, broker.bootstrap
-        self.client = SchemaRegistryClient({"url": registry.url})
+        self.client = SchemaRegistryClient({"url": registry.url, "timeout": 20})
         kafka = self.policy.kafka
         assert kafka is not None
         self.kafka = kafka
@@ -164,11 +165,11 @@ class Scene:
     def serializer(self, changes: dict[str, Any] | None = None) -> Any:
         if self.format == "protobuf":
             message = ProtoSchema(RegistrySchema("PROTOBUF", PROTO)).message((1,))
-            made = ProtobufSerializer(message, self.client, {"use.deprecated.format": False})
+            made = ProtobufSerializer(message, self.client, {"use.deprecated.format": False, **BY_TOPIC})
             return lambda value, context: made(ParseDict(value, message(), ignore_unknown_fields=True), context)
         if self.format == "json_schema":
-            return JSONSerializer(json.dumps(JSON | (changes or {})), self.client)
-        return AvroSerializer(self.client, json.dumps(AVRO | (changes or {})))
+            return JSONSerializer(json.dumps(JSON | (changes or {})), self.client, conf=BY_TOPIC)
+        return AvroSerializer(self.client, json.dumps(AVRO | (changes or {})), conf=BY_TOPIC)
 
     def send(self, records: list[dict[str, Any]], changes: dict[str, Any] | None = None) -> None:
         serialize, context = self.serializer(changes), SerializationContext(self.kafka.input, MessageField.VALUE)
