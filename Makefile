@@ -10,7 +10,7 @@ demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -94,17 +94,20 @@ class ValueHash:
 
     def __call__(self, values: Sequence[Any]) -> Ints:
         """Return one code per value, `missing` for what means that there is none."""
+        known = memo_keys(values)
         try:
-            return np.fromiter(map(self._memo.__getitem__, map(memo_key, values)), np.int64, len(values))
+            return np.fromiter(map(self._memo.__getitem__, known), np.int64, len(values))
         except KeyError:
             if len(self._memo) > MEMO_LIMIT:
                 self._memo.clear()
-            for value in values:
-                if (known := memo_key(value)) not in self._memo:
-                    self._memo[known] = keyed(self._key, msgspec.json.encode(self._spelling(value)))
-            return np.fromiter(map(self._memo.__getitem__, map(memo_key, values)), np.int64, len(values))
+            for key, value in zip(known, values, strict=True):
+                if key not in self._memo:
+                    self._memo[key] = keyed(self._key, msgspec.json.encode(self._spelling(value)))
+            return np.fromiter(map(self._memo.__getitem__, known), np.int64, len(values))
 
 
-def memo_key(value: Any) -> Any:
-    """Return a dictionary key that keeps booleans apart from the numbers they equal in Python."""
-    return value if type(value) is not bool else text_of(value)
+def memo_keys(values: Sequence[Any]) -> Sequence[Any]:
+    """Return dictionary keys of values that keep booleans apart from the numbers they equal in Python."""
+    if bool not in set(map(type, values)):
+        return values
+    return [text_of(value) if type(value) is bool else value for value in values]

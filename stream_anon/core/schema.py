@@ -12,7 +12,7 @@ from stream_anon.core.fields import Action, ChangeSettings, Materials
 from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble
 from stream_anon.core.hierarchy.tree import text_of
 from stream_anon.core.kernels import Prices, pack
-from stream_anon.core.keys import MEMO_LIMIT, Keys, ValueHash, memo_key
+from stream_anon.core.keys import MEMO_LIMIT, Keys, ValueHash, memo_keys
 from stream_anon.core.privacy import ColumnModelSettings, Requirements
 from stream_anon.core.privacy import build as build_models
 from stream_anon.core.record_template import RecordTemplate
@@ -95,7 +95,7 @@ class SensitiveColumn:
         """Return codes of values, and which of them have none."""
         if self.hierarchy is not None:
             labels = self._labels
-            return self.hierarchy.encode([labels[memo_key(value)] for value in values] if labels else values)
+            return self.hierarchy.encode([labels[key] for key in memo_keys(values)] if labels else values)
         codes = self._hash(values)
         missing = (codes == self._hash.missing) * int(Trouble.MISSING)
         return codes, missing if missing.any() and not self.missing_allowed else None

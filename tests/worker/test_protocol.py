@@ -265,7 +265,7 @@ class KeptAndRolledBack(RolledBack):
 
 
 SETTINGS = settings(
-    max_examples=150,
+    max_examples=100,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,
@@ -279,17 +279,17 @@ def test_the_promise_holds_in_any_interleaving() -> None:
 
 
 def test_the_promise_holds_with_ledgers_in_a_topic() -> None:
-    run_state_machine_as_test(Compacted, settings=settings(SETTINGS, max_examples=100))
+    run_state_machine_as_test(Compacted, settings=settings(SETTINGS, max_examples=50))
 
 
 def test_no_ledger_that_was_put_back_is_believed() -> None:
-    run_state_machine_as_test(RolledBack, settings=settings(SETTINGS, max_examples=60))
+    run_state_machine_as_test(RolledBack, settings=settings(SETTINGS, max_examples=50))
 
 
 def test_no_pointer_that_was_put_back_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The topic tells by itself: neither marks nor siblings are looked at."""
     monkeypatch.setattr(Witness, "_older", lambda *_: set())
-    run_state_machine_as_test(CompactedAndRolledBack, settings=settings(SETTINGS, max_examples=40))
+    run_state_machine_as_test(CompactedAndRolledBack, settings=settings(SETTINGS, max_examples=30))
 
 
 def test_without_a_look_behind_the_pointer_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
