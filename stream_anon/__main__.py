@@ -12,9 +12,9 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"stream-anon {__version__}\n")
         return
-    from stream_anon.cli import run
+    from stream_anon.cli import run_command
 
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run_command(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def _remedy(error: StreamAnonError) -> str:
     return "" if " " in str(error) else ": the broker does not do its part; ask it why: stream-anon doctor -p POLICY"
 
 
-def run(arguments: Sequence[str]) -> int:
+def run_command(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; no exception leaves this function."""
     try:
         code = _call(arguments)

@@ -16,7 +16,7 @@ from stream_anon.auditor.attacks.attacks import AttackResult, attack_file, attac
 from stream_anon.auditor.policy import read_rules
 from stream_anon.auditor.raw.original import Original, read_original
 from stream_anon.auditor.raw.views import View, before
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import read_parts
 from stream_anon.formats.writers import new_file, writer_for

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stream_anon.auditor.policy import read_rules
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.errors import PolicyError
 from stream_anon.policy import load
 

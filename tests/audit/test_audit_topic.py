@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 from publishing import Published, people, publish
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.kafka.clients.kafka_python.topics import await_topics
 
 COMMAND = [sys.executable, "-c", "from stream_anon.__main__ import main; main()"]

@@ -14,7 +14,7 @@ from stream_anon.auditor.attacks.definetti import guesses
 from stream_anon.auditor.attacks.measured import Measured
 from stream_anon.auditor.policy import read_rules
 from stream_anon.auditor.raw.original import read_original
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema
 from stream_anon.insight.isolation import isolate

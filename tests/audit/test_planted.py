@@ -14,7 +14,7 @@ import pytest
 from publishing import MODELS, Published, Record, people, publish
 
 from stream_anon.auditor.findings import meanings
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 
 Records = list[Record]
 Plant = Callable[[Records], Records]

@@ -10,7 +10,7 @@ import pytest
 from making import classes, number, rows_of, schema_of
 
 from stream_anon.batch import partition
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.schema import Schema
 
 GRAVE, MILD = ["hiv", "cancer", "stroke", "sepsis"], ["flu", "cough", "acne", "myopia"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "admissions"
 

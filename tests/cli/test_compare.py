@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.demo import admissions, policy_text
 
 

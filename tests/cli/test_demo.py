@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from stream_anon import demo
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.cli.live import Picture, Plain
 from stream_anon.core.schema import Schema
 from stream_anon.demo.stage import Stage

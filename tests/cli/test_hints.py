@@ -130,7 +130,7 @@ def test_the_word_of_a_client_comes_with_a_remedy(
         raise TransportError(client)
 
     monkeypatch.setattr(cli, "_call", fail)
-    assert cli.run(["run"]) == 1
+    assert cli.run_command(["run"]) == 1
     said = " ".join(capsys.readouterr().err.split())
     assert client in said
     assert "stream-anon doctor" in said

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 
 POLICY = """
 version: 1

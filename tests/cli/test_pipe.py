@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import pytest
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.cli.interrupt import Interrupt
 from stream_anon.demo import admissions, policy_text
 

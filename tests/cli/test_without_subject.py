@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.schema import Schema
 from stream_anon.demo import policy_text
 from stream_anon.observe.metrics import Metrics

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.hierarchy import Tree
 from stream_anon.core.hierarchy.arx import LEVELS, read_tree
 from stream_anon.errors import PolicyError

@@ -13,7 +13,7 @@ from core.building import compile_policy
 from stream_anon.auditor.auditor import audit_file
 from stream_anon.auditor.policy import read_rules
 from stream_anon.batch import partition
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema
 from stream_anon.errors import PolicyError

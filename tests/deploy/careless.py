@@ -21,4 +21,4 @@ def careless(schema: Schema) -> Any:
 
 if __name__ == "__main__":
     build.build_engine = careless
-    sys.exit(cli.run(sys.argv[1:]))
+    sys.exit(cli.run_command(sys.argv[1:]))

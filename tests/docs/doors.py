@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stream_anon.cli import run as command
+from stream_anon.cli import run_command as command
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.gate import Group
 from stream_anon.formats.lines import Lines

@@ -58,3 +58,9 @@ def test_few_functions_take_many_arguments() -> None:
                 if len([name for name in given if name not in ("self", "cls")]) > 8:
                     many.append(f"{path.relative_to(ROOT)} {node.name}")
     assert len(many) <= 8, many
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """Which of them is collected, and whether any is, would depend on their order."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names)), sorted({name for name in names if names.count(name) > 1})

@@ -14,7 +14,7 @@ from stream_anon.auditor.fields import known_fields
 from stream_anon.auditor.policy import read_rules
 from stream_anon.auditor.raw.original import read_original
 from stream_anon.auditor.result import AuditResult
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.fields import PUBLISH_KINDS
 
 SECRET = "kX2-hj41_qPz9wLtVb7nRc3mYd8sFg5a"

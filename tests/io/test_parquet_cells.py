@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import stream_anon
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.formats.tables import TableError, read_parts
 
 ROWS = 60

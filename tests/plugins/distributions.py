@@ -11,7 +11,7 @@ from pathlib import Path
 PROGRAM = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 told = []
 for name, *arguments in json.loads(sys.argv[1]):
     out, err = io.StringIO(), io.StringIO()
@@ -20,7 +20,7 @@ for name, *arguments in json.loads(sys.argv[1]):
     told.append([code, out.getvalue(), err.getvalue()])
 print(json.dumps(told))
 """
-PIPE = "import sys; from stream_anon.cli import run; sys.exit(run(['pipe', '-p', 'policy.yaml']))"
+PIPE = "import sys; from stream_anon.cli import run_command; sys.exit(run_command(['pipe', '-p', 'policy.yaml']))"
 
 
 def install(folder: Path, module: str, source: str, entry_points: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_anon.auditor.policy import read_rules
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.hierarchy.base import Leaves
 from stream_anon.core.hierarchy.interval import FEW_STEPS, IntervalHierarchy
 from stream_anon.core.hierarchy.settings import hierarchy_problems

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.errors import PolicyError
 from stream_anon.policy import LoadedPolicy, load
 

@@ -15,14 +15,14 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.demo import admissions, policy_text
 from stream_anon.kafka.clients.kafka_python.topics import await_topics
 
 COUNT, PARTITIONS, BEGIN = 600, 3, 1_700_000_000
 KILLED = """
 import os, signal, sys
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.kafka.clients import client_of
 from stream_anon.replay import topic_writer
 
@@ -165,7 +165,7 @@ def test_a_file_goes_on_in_the_past_it_began_with(place: Place, capsys: pytest.C
     whole = (place.folder / "whole.jsonl").read_bytes()
     cut = """
 import os, signal, sys
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.formats.resume import Resumed
 write = Resumed.write
 def dying(self, data):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from browser import look
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.demo import admissions, policy_text
 
 AUDIT = ["audit", "out.jsonl", "-p", "policy.yaml"]

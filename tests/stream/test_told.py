@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.gate import Group, Reason
 from stream_anon.core.schema import Schema
 from stream_anon.local.pipeline import Pipeline

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from test_one_verdict import POLICY
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 
 NASTY = ["=HYPERLINK(1)", "+1", "-2", "@x", "'=quoted", "plain", "'tis", "\t=1", "\n=1", "\uff1d1", "\uff20x", "a=b"]
 SIGNS = "=+-@\t\n\uff1d\uff20"

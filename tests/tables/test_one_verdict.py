@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 
 POLICY = """
 version: 1

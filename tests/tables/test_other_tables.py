@@ -17,7 +17,7 @@ from test_one_verdict import POLICY
 import stream_anon
 from stream_anon.auditor.raw.original import raw_columns
 from stream_anon.auditor.reading.formats import Unreadable
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.decode import Decoder
 from stream_anon.formats.tables import TableError, read_parts
 

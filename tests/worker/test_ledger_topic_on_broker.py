@@ -15,7 +15,7 @@ from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.admin import ConfigResource, NewPartitions
 from kafka.errors import PolicyViolationError
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.kafka.transport import GroupInUseError, Placed
 from stream_anon.worker.handover import hand_over
 from stream_anon.worker.loop import Worker

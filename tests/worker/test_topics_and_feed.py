@@ -9,7 +9,7 @@ import pytest
 from broker_world import World, each_client, policy_on
 from kafka.admin import NewTopic
 
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.kafka.clients.kafka_python.topics import await_topics
 from stream_anon.kafka.local_broker.broker import free_port
 

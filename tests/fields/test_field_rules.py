@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from stream_anon.auditor.policy import rules_of
-from stream_anon.cli import run
+from stream_anon.cli import run_command as run
 from stream_anon.core.fields import PUBLISH_KINDS, ChangeSettings, Materials
 from stream_anon.policy import Policy, load, problems
 
