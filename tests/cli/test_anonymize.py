@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from stream_anon.batch import partition
-from stream_anon.cli import ready, run
+from stream_anon.cli import ready
+from stream_anon.cli import run_command as run
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder

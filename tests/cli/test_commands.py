@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from stream_anon import __version__, cli
-from stream_anon.cli import output, run
+from stream_anon.cli import output
+from stream_anon.cli import run_command as run
 from stream_anon.cli.output import excerpt
 from stream_anon.errors import Diagnostic, PrivacyViolation
 

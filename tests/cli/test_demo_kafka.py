@@ -11,7 +11,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from stream_anon.cli import kafka_setup, run
+from stream_anon.cli import kafka_setup
+from stream_anon.cli import run_command as run
 from stream_anon.kafka.local_broker.broker import listening
 
 COMMAND = [sys.executable, "-m", "stream_anon", "demo", "--kafka"]

@@ -142,12 +142,12 @@ def _field(place: Leaf | Branch, names: _Names) -> dict[str, Any]:
     return found | {"type": ["null", _KIND[place.holds]], "default": None}
 
 
+@lru_cache(maxsize=16_384)  # of texts alone: 0.0 and -0.0 are equal, and not the same
 def _text(text: str) -> bytes:
     data = text.encode()
     return signed(len(data)) + data
 
 
-@lru_cache(maxsize=16_384, typed=True)  # 1, 1.0 and True are three values
 def _category(value: Any) -> bytes:
     return _NULL if value is None else _THERE + _text(value if type(value) is str else text_of(value))
 
@@ -175,7 +175,6 @@ def _texts(values: Sequence[str]) -> bytes:
     return _array([_text(value) for value in values])
 
 
-@lru_cache(maxsize=16_384, typed=True)
 def _scalar(value: Any) -> bytes:
     if value is None:
         return _NULL
