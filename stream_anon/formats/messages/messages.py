@@ -125,7 +125,7 @@ class Messages:
             if found is None:
                 raise StreamAnonError(
                     f"the schema of the output is not registered under {output.subject}, "
-                    "and `register_schema` is false: register what `stream-anon schema --output -p POLICY` prints"
+                    "and `register_schema` is false: let a worker register it once with `register_schema: true`"
                 )
             number = found
         return _WRITERS[output.schema.kind][1](self._schema, number)
