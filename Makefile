@@ -4,6 +4,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DATA ?=
 
+# uv installs in a third of pip's time; where it does not get through (a mirror that only pip is told of), pip does it.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+comma := ,
+install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(INSTALL) $(1)
+
 .PHONY: demo test lint reference lock bench soak chaos chaos-pieces rolling clean
 
 demo: $(VENV)/.demo
@@ -25,7 +30,6 @@ reference: $(VENV)/.test
 # The versions and hashes of what the image installs, for every Python and platform; with no address of a registry.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(LOCK) --upgrade --extra fast --extra kafka --extra speed --output-file deploy/requirements.lock pyproject.toml
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 	    | $(LOCK) --upgrade --output-file deploy/build.lock -
@@ -64,12 +68,13 @@ clean:
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) uv
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[speed]'
+	$(call install,-e '.[speed]')
 	touch $@
 
 $(VENV)/.test: pyproject.toml tests/oracle/requirements.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,lint]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/oracle -r tests/oracle/requirements.txt
+	$(call install,-e '.[test$(comma)lint]')
+	$(call install,--no-deps --upgrade --target $(VENV)/oracle -r tests/oracle/requirements.txt)
 	touch $@ $(VENV)/.demo

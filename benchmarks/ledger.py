@@ -202,7 +202,7 @@ def measure(bootstrap: str, arguments: argparse.Namespace, store: str) -> dict[s
         topics[f"{name}-ledger"] = arguments.partitions
     create_topics(bootstrap, topics, compacted=[f"{name}-ledger"])
     options = {"bootstrap": bootstrap, "client": arguments.client, "group": name, "input": name}
-    options |= {"output": f"{name}-out", "ledger": store == "topic", "bound": arguments.bound}
+    options |= {"output": f"{name}-out", "ledger": store == "topic", "bound": arguments.bound, "more": ""}
     options |= {"seconds": arguments.bounds * arguments.bound, "partitions": arguments.partitions}
     options["rate"] = arguments.rate
     in_process(succeed, options)  # writes the first ledgers

@@ -12,7 +12,8 @@ from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.decode import Rejection
 from stream_anon.core.lint import warnings
-from stream_anon.errors import Diagnostic, PolicyError, Severity
+from stream_anon.core.schema import Schema
+from stream_anon.errors import Diagnostic, PolicyError, Severity, Unsupported
 from stream_anon.insight.sample import letters, read_sample, rejections_of
 
 
@@ -21,6 +22,10 @@ def check(
     data: Annotated[
         Path | None,
         typer.Option("--data", help="A sample: JSON lines, .csv or .parquet; its first 10,000 rows are read."),
+    ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option("--algorithm", help="A batch algorithm: can it honour the policy, and what does it give away?"),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON on stdout.")] = False,
@@ -43,6 +48,8 @@ def check(
         name = f"policy {loaded.policy.name}"
         sample = read_sample(data) if data else None
         found = loaded.diagnostics(warnings(loaded, compiled, sample.rows if sample else None))
+        if algorithm is not None:
+            found += _of_algorithm(algorithm, compiled, str(policy))
         if sample is not None and data is not None:
             rejected, count = rejections_of(data, compiled)
             found += sample.findings(rejected, count)
@@ -59,6 +66,24 @@ def check(
         output.say(_closing(name, policy, data, found), style="bold green" if ok else "bold red")
     if not ok:
         raise typer.Exit(PolicyError.exit_code)
+
+
+def _of_algorithm(algorithm: str, schema: Schema, file: str) -> list[Diagnostic]:
+    """Return what keeps a batch algorithm from honouring the policy, and what it gives away by the way it works."""
+    from stream_anon.batch.algorithms import ALGORITHMS
+    from stream_anon.batch.support import check as check_support
+
+    if algorithm not in ALGORITHMS:
+        raise typer.BadParameter(f"one of {', '.join(ALGORITHMS)}", param_hint="--algorithm")
+    try:
+        check_support(algorithm, schema)
+    except Unsupported as error:
+        return [Diagnostic("algorithm", str(error), file)]
+    if not ALGORITHMS[algorithm].support.by_value:
+        return []
+    message = f"{algorithm} chooses rows by their sensitive values, which can be read out of its groups"
+    hint = "sweep and mondrian do not; stream-anon attack --minimality measures it"
+    return [Diagnostic("by-value", message, file, hint=hint, severity=Severity.WARNING)]
 
 
 def _closing(name: str, policy: Path, data: Path | None, found: list[Diagnostic]) -> str:

@@ -87,18 +87,21 @@ class Encoder:
         published = []
         for name in schema.published:
             action = schema.actions.get(name)
-            own, spoilt = (_without_nan(columns[name]), []) if action is None else action.apply(columns)
-            published.append(own)
+            own, spoilt = (columns[name], []) if action is None else action.apply(columns)
+            kinds = set(map(type, own))
+            if action is None and float in kinds:
+                own = _without_nan(own)
+            published.append((name, own, kinds))
             for i, reason in spoilt:
                 refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject(reason.value), name))
         values = np.empty((n, len(published)), dtype=object)
-        for p, (name, own) in enumerate(zip(schema.published, published, strict=True)):
+        for p, (name, own, kinds) in enumerate(published):
             values[:, p] = np.fromiter(own, object, n)
-            if not _PLAIN.issuperset(map(type, own)):
+            if not kinds <= _PLAIN:
                 for i in _unpublishable(own, name in schema.lists):
                     refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject.WRONG_TYPE, name))
         for s, secret in enumerate(schema.sensitive):
-            sensitive[:, s], trouble = secret.encode(published[s])
+            sensitive[:, s], trouble = secret.encode(published[s][1])
             refuse(secret.name, trouble)
             for field, target, read in (
                 (secret.guard_field, guard, self._read_guards),
@@ -148,8 +151,6 @@ class Encoder:
 
 def _without_nan(values: list[Any]) -> list[Any]:
     """Return the values with None for NaN, which binary tables have in place of what is not there."""
-    if float not in set(map(type, values)):
-        return values
     return [None if type(value) is float and math.isnan(value) else value for value in values]
 
 

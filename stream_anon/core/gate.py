@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stream_anon.core import publish
-from stream_anon.core.batch import Batch, identities
+from stream_anon.core.batch import Batch, Objects, identities
 from stream_anon.core.hierarchy import Floats, Ints, ValueSet
 from stream_anon.core.kernels import cell_prices
 from stream_anon.core.privacy.base import distinct, distinct_each
@@ -38,14 +38,15 @@ class Released:
     """Groups that passed the gate together: group g holds the rows from `starts[g]` up to `starts[g + 1]`.
 
     `rows` are as they arrived, in the published order; `shown` are their sensitive codes as published, some of them
-    raised to ancestors; `members` are their refs, in ascending order within a group. The other columns have an entry
-    per group; `told` is its loss as it is published. `earlier` are rows published before under the same id, if the only
-    group here adds to it.
+    raised to ancestors, and `values` what is published beside the labels; `members` are their refs, in ascending order
+    within a group. The other columns have an entry per group; `told` is its loss as it is published. `earlier` are rows
+    published before under the same id, if the only group here adds to it.
     """
 
     schema: Schema = field(repr=False)
     rows: Batch
     shown: Ints = field(repr=False)
+    values: Objects = field(repr=False)
     members: Ints = field(repr=False)
     starts: list[int]
     ids: list[str]
@@ -62,10 +63,6 @@ class Released:
     def __post_init__(self, seal: object) -> None:
         if seal is not _SEAL:
             raise PrivacyViolation("a group was made without passing the gate")
-
-    def groups(self) -> list[Group]:
-        """Return each group by itself."""
-        return [Group(self, place) for place in range(len(self.ids))]
 
     def envelope(self, g: int) -> Envelope:
         """Return what the records of a group tell of it."""
@@ -232,7 +229,10 @@ def release_all(
     total = _weighted(losses, schema)
     lost = losses, total.tolist(), np.round(total, 4).tolist()
     box = members, starts.tolist(), ids, low, high, *lost, people, reasons
-    return Released(schema, rows, repaired.sensitive, *box, _SEAL).groups()
+    raised = repaired.sensitive is not rows.sensitive
+    values = publish.raised_values(rows, repaired.sensitive, schema) if raised else rows.values
+    released = Released(schema, rows, repaired.sensitive, values, *box, _SEAL)
+    return [Group(released, place) for place in range(len(ids))]
 
 
 def reuse(row: Batch, host: Group) -> Group | None:
@@ -253,10 +253,8 @@ def reuse(row: Batch, host: Group) -> Group | None:
     lost = host.losses[None], [host.loss], [host.released.told[host.place]]
     box = host.low[None], host.high[None], *lost
     people, earlier = [distinct(everyone.subject)], host.everyone
-    [group] = Released(
-        schema, row, row.sensitive, row.ref, [0, 1], [host.id], *box, people, [Reason.REUSED], _SEAL, earlier
-    ).groups()
-    return group
+    told = row.ref, [0, 1], [host.id], *box, people, [Reason.REUSED]
+    return Group(Released(schema, row, row.sensitive, row.values, *told, _SEAL, earlier), 0)
 
 
 def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> tuple[Ints, Ints, list[str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from operator import not_
 from typing import Any
@@ -65,7 +65,7 @@ def keyed_bytes(key: bytes, *parts: str) -> bytes:
 
 
 def hash_subjects(
-    values: Iterable[Any], spelling: Spelling, key: bytes | None = None
+    values: Sequence[Any], spelling: Spelling, key: bytes | None = None
 ) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Return who each row is about, as a number that means nothing to another process, and which rows name nobody.
 
@@ -73,7 +73,7 @@ def hash_subjects(
     "P1" and " p1". With a key the number is the same in every process that has it. Nothing is remembered. Two people
     of one number, one chance in 2^64, would count as one.
     """
-    names = [spelling(value) or "" for value in values]
+    names = [name or "" for name in spelling.each(values)]
     number = hash if key is None else partial(_keyed_name, key)
     people = np.fromiter(map(number, names), np.int64, len(names))
     return people, np.fromiter(map(not_, names), np.bool_, len(names))

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from stream_anon.core.batch import Objects
-from stream_anon.core.hierarchy import Tree, ValueSet
+from stream_anon.core.batch import Batch, Objects
+from stream_anon.core.hierarchy import Ints, Tree, ValueSet
 from stream_anon.core.record_template import each_as_json
 
 if TYPE_CHECKING:
     from stream_anon.core.gate import Group, Released
+    from stream_anon.core.schema import Schema
 
 _JSON = msgspec.json.Encoder()
 
@@ -59,17 +60,14 @@ def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
 def values_of(group: Group) -> Objects:
     """Return what is published of a group's rows beside their labels, in the published order."""
     starts, place = group.released.starts, group.place
-    return _values(group.released, starts[place], starts[place + 1])
+    return group.released.values[starts[place] : starts[place + 1]]
 
 
-def _values(released: Released, begin: int, end: int) -> Objects:
-    """Return what is published of rows as it came, but for sensitive values published as an ancestor."""
-    values = released.rows.values[begin:end]
-    if released.shown is released.rows.sensitive:
-        return values
-    values, shown = values.copy(), released.shown[begin:end]
-    for row, s in zip(*np.nonzero(shown != released.rows.sensitive[begin:end]), strict=True):
-        tree = released.schema.sensitive[s].hierarchy
+def raised_values(rows: Batch, shown: Ints, schema: Schema) -> Objects:
+    """Return what is published of rows as it came, but for sensitive values shown as an ancestor."""
+    values = rows.values.copy()
+    for row, s in zip(*np.nonzero(shown != rows.sensitive), strict=True):
+        tree = schema.sensitive[s].hierarchy
         assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
         values[row, s] = tree.labels[int(shown[row, s])]  # sensitive columns come first
     return values
@@ -78,7 +76,7 @@ def _values(released: Released, begin: int, end: int) -> Objects:
 def _written(released: Released, first: int, last: int) -> Iterator[list[bytes]]:
     """Write the records of some groups as JSON, if the template is flat; values are written all together."""
     template, starts, begin = released.schema.template, released.starts, released.starts[first]
-    columns = [each_as_json(column) for column in _values(released, begin, starts[last]).T.tolist()]
+    columns = [each_as_json(column) for column in released.values[begin : starts[last]].T.tolist()]
     labels = template.labels(released.low[first:last], released.high[first:last])
     for q, values in template.sets:
         labels[q] = each_as_json(

@@ -95,7 +95,7 @@ class SensitiveColumn:
         """Return codes of values, and which of them have none."""
         if self.hierarchy is not None:
             labels = self._labels
-            return self.hierarchy.encode([labels[key] for key in memo_keys(values)] if labels else values)
+            return self.hierarchy.encode(list(map(labels.__getitem__, memo_keys(values))) if labels else values)
         codes = self._hash(values)
         missing = (codes == self._hash.missing) * int(Trouble.MISSING)
         return codes, missing if missing.any() and not self.missing_allowed else None

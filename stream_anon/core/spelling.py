@@ -57,6 +57,23 @@ class Spelling:
             text = text_of(int(value) if isinstance(value, float) and value.is_integer() else value)
         return None if text in self._missing else text
 
+    def each(self, values: Sequence[object]) -> list[str | None]:
+        """Return the same of many values: those of plain ASCII are folded all at once.
+
+        >>> Spelling(("unicode", "space", "case"), ["n/a"]).each(["P1", "p 1", "N/A"])
+        ['p1', 'p 1', None]
+        """
+        try:
+            joined = "\n".join(values)  # type: ignore[arg-type]
+        except TypeError:  # not all are texts
+            return list(map(self, values))
+        if not (joined.isascii() and joined.replace("\n", "").isprintable() and joined.count("\n") == len(values) - 1):
+            return list(map(self, values))
+        folded: list[str | None] = [*(joined.casefold() if self._case else joined).split("\n")]
+        if self._space and " " in joined:
+            folded = [" ".join(text.split()) if text else text for text in folded]
+        return folded if self._missing.isdisjoint(folded) else [None if t in self._missing else t for t in folded]
+
     def fold(self, text: str) -> str:
         """Return the text without the differences that the rules ignore."""
         if self._unicode and not (text.isascii() and text.isprintable()):

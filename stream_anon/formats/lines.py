@@ -53,37 +53,26 @@ class Lines:
         except OSError as error:
             raise InputError(f"the input cannot be read: {error.strerror}") from None
         self.bytes += len(chunk)
+        self.ended = not chunk
         *ends, rest = chunk.split(b"\n")
-        lines = [line for end in ends if (line := self._close(end)) is not None]
-        if chunk:
-            self._keep(rest)
-        else:
-            self.ended = True
-            last = self._close(b"") if self._size else None
-            lines += [last] if last is not None else []
-        return lines
-
-    def _keep(self, part: bytes) -> None:
-        """Remember the beginning of a line; of one that is too long already, only its size."""
-        self._size += len(part)
+        if self.ended and self._size:
+            ends = [b""]  # of the last line, which needs no newline
+        lines: list[bytes | Reject] = [Reject.TOO_LARGE if len(end) > self.limit else end for end in ends]
+        if ends and self._size:  # the first of them began in an earlier chunk
+            whole = self._size + len(ends[0]) <= self.limit
+            lines[0] = b"".join([*self._parts, ends[0]]) if whole else Reject.TOO_LARGE
+        if ends:
+            self._parts, self._size = [], 0
+        self._size += len(rest)
         if self._size > self.limit:
-            self._parts.clear()
-        elif part:
-            self._parts.append(part)
-
-    def _close(self, end: bytes) -> tuple[int, Payload] | None:
-        """Return the line that ends here with its number, None if it is blank and not wanted."""
-        self.count.read += 1
-        number = self.count.read
-        self._keep(end)
-        size, line = self._size, b"".join(self._parts)
-        self._parts.clear()
-        self._size = 0
-        if size > self.limit:
-            return number, Reject.TOO_LARGE
-        if number == 1:
-            line = line.removeprefix(_BOM)
-        if self._keep_blank or line.strip():
-            return number, line
-        self.count.blank += 1
-        return None
+            self._parts = []
+        elif rest:
+            self._parts.append(rest)
+        if self.count.read == 0 and lines and isinstance(lines[0], bytes):
+            lines[0] = lines[0].removeprefix(_BOM)
+        numbered: list[tuple[int, Payload]] = [
+            (number, line) for number, line in enumerate(lines, self.count.read + 1) if self._keep_blank or line.strip()
+        ]
+        self.count.read += len(lines)
+        self.count.blank += len(lines) - len(numbered)
+        return numbered

@@ -19,6 +19,9 @@ LEDGER_TOO_LARGE = (
 )
 
 
+RIGHT_MISSING = "a right is missing, or was taken away: stream-anon doctor names it"
+
+
 class TransportError(StreamAnonError):
     """The broker or the connection failed; no message holds a record's content."""
 
@@ -72,6 +75,15 @@ class Membership:
     token: object = field(compare=False, repr=False)
 
 
+class GroupNews(NamedTuple):
+    """What a poll tells of the consumer group: the membership if it is stable, and which partitions begin anew."""
+
+    membership: Membership | None
+    assigned: frozenset[int]
+    out_of_range: frozenset[int]
+    over: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Polled:
     """The result of a poll: records, the next offset per partition, and the membership if it is stable, else None.
@@ -89,6 +101,11 @@ class Polled:
     out_of_range: frozenset[int] = frozenset()
     ends: Mapping[int, int] = field(default_factory=dict)
     over: bool = False
+
+    @property
+    def news(self) -> GroupNews:
+        """What it tells of the group, without the records."""
+        return GroupNews(self.membership, self.assigned, self.out_of_range, self.over)
 
 
 class Committed(NamedTuple):

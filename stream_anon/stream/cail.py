@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from stream_anon.stream.algorithm import Algorithm
 from stream_anon.stream.buffer import Buffer
 from stream_anon.stream.joint.clearing import Clearing
 from stream_anon.stream.joint.early import EarlyClusters
-from stream_anon.stream.joint.pools import Pool, Pools
+from stream_anon.stream.joint.pools import LARGEST, Pool, Pools
 
 FEW_POOLS, PACE, EVERY = 4, 8, 500
 """More pools than these few are not left to fall due together: no more than PACE times the average number of them is
@@ -59,7 +59,7 @@ class Cail(Algorithm):
         slots = slots[:most]
         columns = self._buffer.columns
         self._buffer.admit(slots)
-        blocks = self._early.arrive(slots, columns, self._veto.people)
+        blocks = self._early.arrive(slots, columns, self._veto.lone.people)
         self._pools.put(slots[~np.isin(slots, np.concatenate(blocks))] if blocks else slots, columns)
         good = self._veto.passes(columns, blocks).tolist()
         leaving = [block for block, leaves in zip(blocks, good, strict=True) if leaves]
@@ -93,14 +93,13 @@ class Cail(Algorithm):
         return groups
 
     def complete(self, slot: int) -> list[Ints]:
-        """Clear the pool of the row that is due; with its neighbours, if no group can be made of it alone."""
-        pool: Pool | None = self._pools.of(slot)
-        while pool is not None:
-            groups, rest = self._clear([pool])
-            wider = self._pools.join_neighbours(pool) if rest is not None else None
-            if wider is None:
+        """Clear the pool of the row that is due; with more and more of its neighbours, if that gives no groups."""
+        region: Pool | None = self._pools.around(self._pools.of(slot), LARGEST // FEW_POOLS)
+        while region is not None:
+            groups, rest = self._clear(self._pools.leaves(region))
+            if rest is None:
                 return groups
-            pool = wider
+            region = region.parent
         return []
 
     def clear(self) -> list[Ints]:
@@ -109,14 +108,23 @@ class Cail(Algorithm):
         return groups
 
     def _clear(self, pools: list[Pool]) -> tuple[list[Ints], Ints | None]:
-        """Divide pools into blocks, merge those that are refused, and return the groups and the rows without one."""
+        """Divide pools into blocks, merge those that are refused, and return the groups and the rows without one.
+
+        If all rows together do not satisfy what can be counted, no division of them does, and none is tried.
+        """
+        if not pools:
+            return [], None
         columns = self._buffer.columns
-        blocks: list[Ints] = []
-        for pool in pools:
-            rows = self._pools.rows(pool)
-            rows = rows[np.argsort(columns.serial[rows], kind="stable")]
-            blocks += self._clearing.divide(columns.qi, columns.subject, rows, self._veto.people)
+        waiting = [self._pools.rows(pool) for pool in pools]
         parked = [parked.slots for pool in pools for parked in pool.parked]
+        everything = np.concatenate([*waiting, *parked])
+        if not self._veto.possible(columns, everything):
+            return [], everything
+        self._veto.heed()
+        blocks: list[Ints] = []
+        for rows in _together(waiting, LARGEST):
+            rows = rows[np.argsort(columns.serial[rows], kind="stable")]
+            blocks += self._clearing.divide(columns.qi, columns.subject, rows, self._veto.pooled.people)
         groups, rest = self._veto.settle(columns, blocks + parked, len(parked))
         self._early.learn(groups, columns.qi)
         return sorted(groups, key=lambda group: int(columns.serial[group].min())), rest  # the most urgent first
@@ -132,3 +140,15 @@ class Cail(Algorithm):
     def _prepare(self) -> None:
         self._pools.make_room(self._buffer.capacity)
         self._early.make_room(self._buffer.capacity)
+
+
+def _together(parts: list[Ints], most: int) -> Iterator[Ints]:
+    """Join neighbouring parts into larger ones of no more than `most` rows."""
+    joined: list[Ints] = []
+    for part in parts:
+        if joined and sum(map(len, joined)) + len(part) > most:
+            yield np.concatenate(joined)
+            joined = []
+        joined.append(part)
+    if joined:
+        yield np.concatenate(joined)

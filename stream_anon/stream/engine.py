@@ -17,9 +17,10 @@ from stream_anon.stream.outcome import Outcome
 from stream_anon.stream.reusable_groups import ReusableGroups
 from stream_anon.stream.stranded import take_in
 
-PATIENT = 16
+PATIENT, MANY = 16, 64
 """After a search that found no group, another one waits until the waiting rows have grown by one in so many: it costs
-less, and a group does not leave at the very arrival of whoever was needed."""
+less, and a group does not leave at the very arrival of whoever was needed. Or until so many have been given up, of few
+rows any one: what all of them break, fewer may satisfy."""
 
 
 class Engine:
@@ -45,7 +46,8 @@ class Engine:
         self._joined: list[Ints] = []
         self._reusable = reusable
         self._now = 0.0
-        self._hopeless = 0  # no search before so many rows have arrived
+        self._hopeless = 0  # no search before so many rows have arrived,
+        self._few = math.inf  # or no more than so many wait
         self._patient = UNNUMBERED  # the row that was seen to early, in vain: it waits for its deadline
 
     def __len__(self) -> int:
@@ -61,7 +63,7 @@ class Engine:
         taken, groups, suppressed = 0, [], []
         self._now = now
         while taken < len(batch) and (room := min(self._buffer.room(), len(batch) - taken)):
-            rows = batch.take(slice(taken, taken + room))
+            rows = batch if room == len(batch) else batch.take(slice(taken, taken + room))
             fresh = rows.serial == UNNUMBERED
             facts = rows.facts
             self._schema.requirements.observe(facts if fresh.all() else facts.take(fresh))  # others were seen before
@@ -96,6 +98,7 @@ class Engine:
     def flush(self) -> Outcome:
         """Release everything, oldest row first; suppress what no group that leaves now can hold."""
         self._buffer.held[:] = False
+        self._few = math.inf
         self._choose(self._algorithm.clear(), Reason.FLUSH)
         while (slot := self._buffer.oldest()) >= 0:
             self._complete(slot, Reason.FLUSH)
@@ -212,7 +215,9 @@ class Engine:
 
     def _complete(self, slot: int, reason: Reason, last: bool = True) -> None:
         """Find groups so that a row can leave; if there are none, give it up or hold it back once it is due."""
-        hopeless = self._buffer.latest < self._hopeless and reason is not Reason.FLUSH
+        ended = reason is Reason.FLUSH
+        waiting = len(self._buffer)
+        hopeless = waiting > self._few and (ended or self._buffer.latest < self._hopeless)
         found = [] if hopeless else self._algorithm.complete(slot)
         if isinstance(found, Group):
             self._added.append(found)
@@ -223,10 +228,11 @@ class Engine:
         if any((group == slot).any() for group in found):
             return
         if not hopeless:
-            self._hopeless = self._buffer.latest + len(self._buffer) // PATIENT
+            self._hopeless = self._buffer.latest + waiting // PATIENT
+            self._few = waiting - (waiting // PATIENT if waiting >= MANY else 1)
         if not last:
             self._patient = int(self._buffer.columns.serial[slot])
-        elif self._hold and reason is not Reason.FLUSH:
+        elif self._hold and not ended:
             self._buffer.held[slot] = True
         else:
             self._given_up.append(np.array([slot], dtype=np.int64))

@@ -14,6 +14,9 @@ from stream_anon.policy.settings import CailSettings
 from stream_anon.stream.buffer import Buffer
 from stream_anon.stream.kernels.rounds import nearest_people
 
+MANY = 8
+"""Fewer rows than so many times the people of a group say little about what those who stay will have."""
+
 
 class GroupFinder:
     """Prices of boxes over a buffer, and a search for the nearest people that no sensitive value has a part in.
@@ -56,7 +59,16 @@ class GroupFinder:
 
     def passes(self, slots: Ints) -> bool:
         """Tell the same of rows that are judged for the first time: then a decoy may be refused, too."""
-        return self.holds(slots) and bool(self.veto.passes(self.buffer.columns, [slots])[0])
+        self.veto.heed()
+        return self.may_go(slots) and bool(self.veto.passes(self.buffer.columns, [slots])[0])
+
+    def may_go(self, slots: Ints) -> bool:
+        """Tell whether these rows may leave together, and do not take along what those who stay would need."""
+        if not self.holds(slots):
+            return False
+        waiting = self.buffer.waiting()
+        rest = waiting[~np.isin(waiting, slots)]
+        return self.veto.blind or len(rest) < MANY * self.people or self.veto.possible(self.buffer.columns, rest)
 
     def grow(self, seed: Ints) -> Ints | None:
         """Return a group of the seed and the waiting rows nearest to it by CAILDistance; None if there is none."""
@@ -84,7 +96,7 @@ class GroupFinder:
         while wanted < everyone:
             wanted = min(everyone, wanted + self.people)
             found = nearest(wanted)
-            if len(found) and self.holds(found):
+            if len(found) and self.may_go(found):
                 return found
         waiting = self.buffer.waiting()
         return waiting.copy() if self.holds(waiting) else None

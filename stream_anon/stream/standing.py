@@ -20,7 +20,7 @@ class StandingClusters(Algorithm):
     1. A row joins the cluster of least CAILDistance if that is within the threshold, or if no more may be opened; else
        it opens one. Ties: the smaller cluster, then the older.
     2. A cluster that holds enough people is judged, and again whenever it holds as many more; if the policy is
-       satisfied it leaves at once.
+       satisfied it leaves at once, unless those who stay would lack what it takes along.
     3. When a row is due, its cluster is completed by the rows nearest to it (`nearest`), or clusters are merged, the
        cheapest pair first, until one of them satisfies the policy (`merge`).
     """
@@ -57,7 +57,7 @@ class StandingClusters(Algorithm):
             cluster = self._assign(slot)
             if clusters.size[cluster] % finder.people == 0:
                 members = clusters.members(cluster)
-                if finder.passes(members) if len(members) == finder.people else finder.holds(members):
+                if finder.passes(members) if len(members) == finder.people else finder.may_go(members):
                     return i + 1, self._leaving(members)
         return len(slots), None
 

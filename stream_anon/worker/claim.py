@@ -1,13 +1,16 @@
 """A claim on the output topic: one group under one policy publishes into it, and whoever comes second is refused.
 
 Two outputs of the same records in one topic, or two groups that begin on one topic, would show rows in two groups. The
-claim lies beside an offset of the output in a consumer group of a reserved name, which every worker knows.
+claim lies beside an offset of the output in a consumer group of a reserved name, which every worker knows. A broker
+forgets the offsets of a group that nobody joins, by default after a week: where ledgers have a topic, the claim is a
+record of it as well, written in the same transaction.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import ClassVar
 
 import msgspec
@@ -19,6 +22,7 @@ from stream_anon.kafka.transport import (
     FencedError,
     Membership,
     OutcomeUnknownError,
+    Placed,
     Transport,
     TransportError,
 )
@@ -45,14 +49,13 @@ class Claim(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"group {self.group} with policy {self.policy}, from {self.input}"
 
-    def committed(self) -> Committed:
-        """Return the claim as the text beside an offset."""
-        return Committed(0, msgspec.json.encode(self).decode() + "\0")
+    def text(self) -> str:
+        """Return the claim as it is written beside an offset, and into a ledger topic."""
+        return msgspec.json.encode(self).decode()
 
     @classmethod
-    def of(cls, committed: Committed) -> Claim | None:
+    def of(cls, text: str) -> Claim | None:
         """Parse a claim; None if the text is empty. Raise if something else wrote it."""
-        text = committed.metadata.partition("\0")[0]
         try:
             return msgspec.json.decode(text, type=cls) if text else None
         except msgspec.DecodeError:
@@ -88,10 +91,15 @@ class OutputClaim:
     """The claim on one output, seen through a transport that is a member of its reserved group.
 
     `check_rights` is called when the broker gives no answer: it raises `NotAllowedError` if a right is missing.
+    `ledger` is the topic that keeps a copy of the claim, if there is one: the text beside the offset ends with its id.
     """
 
-    def __init__(self, transport: Transport, output: str, check_rights: Callable[[], None]) -> None:
+    def __init__(
+        self, transport: Transport, output: str, check_rights: Callable[[], None], ledger: str | None = None
+    ) -> None:
         self._transport, self._output, self._check_rights = transport, output, check_rights
+        self._ledger, self._key = ledger, f"claim/{output}".encode()
+        self._copied = ledger is None  # whether the claim that was last seen is in the ledger topic, too
 
     def holder(self) -> Claim | None:
         """Return who holds the output now, after a claim that is under way has ended; None if nobody does."""
@@ -103,11 +111,27 @@ class OutputClaim:
                 self._check_rights()
                 raise
             if HOME in found:
-                text = found[HOME]
-                claim = None if text is None else Claim.of(text)
+                beside = found[HOME]
+                text, _, ledger = ("" if beside is None else beside.metadata).partition("\0")[0].partition("\n")
+                self._copied = self._ledger is None or (ledger != "" and ledger == self._ledger_id())
+                claim = Claim.of(text or self._copy())
                 return claim if claim is not None and claim.topic_id == self.topic_id else None
             self._check_rights()
         raise TransportError(f"{self._output}: a claim on it stays open: ask again")
+
+    def _ledger_id(self) -> str:
+        return "" if self._ledger is None else self._transport.facts(self._ledger).topic_id
+
+    def _copy(self) -> str:
+        """Return the last claim that the ledger topic holds, empty if it holds none."""
+        if self._ledger is None:
+            return ""
+        with suppress(TransportError):  # there is no such topic yet
+            self._transport.facts(self._ledger)
+            found = self._transport.read(self._ledger, {HOME: 0}, committed=True)
+            claims = {record.offset: record.value for record in found if record.key == self._key}
+            return (claims[max(claims)] or b"").decode() if claims else ""
+        return ""
 
     @property
     def topic_id(self) -> str:
@@ -121,14 +145,17 @@ class OutputClaim:
         that the reserved group gave the partition may write: of two that come at once the second finds the first.
         """
         before = self._judge(mine, takeover, instead_of)
-        if before == mine:
+        if before == mine and self._copied:
             return before
         for last in (False,) * (_TRIES - 1) + (True,):
             try:
                 member = self._join()
                 before = self._judge(mine, takeover, instead_of)
                 self._transport.begin()
-                self._transport.send_offsets({HOME: mine.committed()}, member)
+                if self._ledger is not None:
+                    self._transport.write([Placed(self._ledger, HOME, self._key, mine.text().encode())])
+                beside = f"{mine.text()}\n{self._ledger_id()}\0"
+                self._transport.send_offsets({HOME: Committed(0, beside)}, member)
                 self._transport.commit()
                 return before
             except (AbortableError, OutcomeUnknownError):

@@ -149,7 +149,7 @@ def output_claim(kafka: KafkaSettings) -> Iterator[OutputClaim]:
             probe.group_state()
 
     try:
-        yield OutputClaim(transport, kafka.output, check_rights)
+        yield OutputClaim(transport, kafka.output, check_rights, kafka.ledger)
     finally:
         transport.close()
 

@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stream_anon.errors import PrivacyViolation
 from stream_anon.kafka.transport import AbortableError, Committed, OutcomeUnknownError, Pending, Polled, Transport
@@ -121,12 +121,12 @@ class Worker:
         """
         limit = self._poll_limit.limit(self.throttle.readable(self.state, self._unannounced))
         polled = self._poll(limit)
-        now = self._clock()
-        if self._in_flight is not None and (self._in_flight.pending.done() or self.ownership.concerned(polled)):
+        now, news = self._clock(), polled.news
+        if self._in_flight is not None and (self._in_flight.pending.done() or self.ownership.concerned(news)):
             if not self._end():
-                polled = replace(polled, membership=None)  # it was captured before that failed
+                news = news._replace(membership=None)  # it was captured before that failed
             self._reporter.start()
-        stayed = self.ownership.follow(polled, now)
+        stayed = self.ownership.follow(news, now)
         self._reporter.lap("follow")
         rows = self.state.decode(polled, stayed, now)
         if rows is not None:
@@ -155,7 +155,7 @@ class Worker:
             if spent >= 0.75 * most:
                 self.state.give_up_forming()
             unsure = self.ownership.membership is None
-            self.ownership.follow(self._transport.poll(0.1 if unsure else 0.0, 1), self._clock())
+            self.ownership.follow(self._transport.poll(0.1 if unsure else 0.0, 1).news, self._clock())
             self.transact()
         _log.info("drained", extra={"left_waiting": self.state.waiting})
 

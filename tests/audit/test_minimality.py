@@ -6,6 +6,7 @@ The long form, with every skew and with replays of every algorithm, is `benchmar
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,13 @@ from stream_anon.core.batch import Batch
 from stream_anon.insight.minimality import Found, Published, StreamRun, minimality
 from stream_anon.insight.minimality.runs import Replay
 
-_SPEC = importlib.util.spec_from_file_location(
-    "minimality_benchmark", Path(__file__).parents[2] / "benchmarks" / "minimality.py"
-)
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+sys.path.append(str(BENCHMARKS))  # last: some of them are called like packages
+_SPEC = importlib.util.spec_from_file_location("minimality_benchmark", BENCHMARKS / "minimality.py")
 assert _SPEC is not None
 assert _SPEC.loader is not None
 BENCH: Any = importlib.util.module_from_spec(_SPEC)
+sys.modules[_SPEC.name] = BENCH
 _SPEC.loader.exec_module(BENCH)
 K = BENCH.K
 

@@ -16,10 +16,12 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from uuid import uuid4
 
+from cluster import Cluster
+from strikes import ACCESS_LISTS, FAULTS, PATIENCE, usual
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import CoordinatorNotAvailableError, KafkaError
-from line import KINDS, Line
+from line import Line
 from producer import MARK, PARTITIONS, Producer
 
 from stream_anon.cli.prepare import prepare
@@ -37,16 +39,18 @@ MUST_BE_ZERO = ("lost", "doubled", "under_policy", "rows_in_two_groups_uncommitt
 COMPACTED = {"cleanup.policy": "compact", "segment.ms": "5000", "min.cleanable.dirty.ratio": "0.01"}
 K = 5
 CLIENTS = ["kafka-python", "confluent-kafka"]
-PATIENCE = 40.0  # seconds for a worker to end: it needs less than 10, unless its client hangs
+PAUSE = 1.0  # seconds between two starts: without a broker each worker ends at once
 
 
 class Chaos:
     """Topics, processes, and what is done to them."""
 
-    def __init__(
-        self, broker: LocalBroker | None, bootstrap: str, options: argparse.Namespace, line: Line | None = None
-    ) -> None:
-        self.broker, self.bootstrap, self.options, self.line = broker, bootstrap, options, line
+    def __init__(self, kafka: LocalBroker | Cluster | str, options: argparse.Namespace, line: Line | None) -> None:
+        self.broker = kafka if isinstance(kafka, LocalBroker) else None
+        self.cluster = kafka if isinstance(kafka, Cluster) else None
+        self.bootstrap = bootstrap = kafka if isinstance(kafka, str) else kafka.bootstrap
+        self.options, self.line = options, line
+        copies = self.cluster.replication if self.cluster else 1
         name = f"chaos-{uuid4().hex[:8]}"
         self.topics = {role: f"{name}-{role}" for role in ("in", "out", "dead")}
         self.group = name
@@ -60,16 +64,17 @@ class Chaos:
         self.policy = self.folder / "policy.yaml"
         self.policy.write_text(text)
         admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-        admin.create_topics([NewTopic(t, PARTITIONS if r == "in" else 2, 1) for r, t in self.topics.items()])
+        admin.create_topics([NewTopic(t, PARTITIONS if r == "in" else 2, copies) for r, t in self.topics.items()])
         if options.ledger:  # compacted all the time: what is pointed to must outlive it
             self.topics["ledger"] = f"{name}-ledger"
-            admin.create_topics([NewTopic(f"{name}-ledger", PARTITIONS, 1, topic_configs=COMPACTED)])
+            admin.create_topics([NewTopic(f"{name}-ledger", PARTITIONS, copies, topic_configs=COMPACTED)])
         await_topics(admin, list(self.topics.values()))
         admin.close()
         self.random = random.Random(options.seed)
         self.workers: list[subprocess.Popen[bytes]] = []
         self.events: Counter[str] = Counter()
         self.restarts = self.started = 0
+        self.begun = 0.0
         self.in_topic = self.left_announced = 0
         self.log = (self.folder / "workers.log").open("ab")
 
@@ -79,7 +84,7 @@ class Chaos:
             command.append("--no-announce")
         if self.options.client == "mixed":
             command += ["--client", CLIENTS[self.started % 2]]
-        self.started += 1
+        self.started, self.begun = self.started + 1, time.monotonic()
         process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
         self.workers.append(process)
         return process
@@ -92,7 +97,7 @@ class Chaos:
                 if process.poll() is not None:
                     self.workers.remove(process)
                     self.restarts += 1
-            while len(self.workers) < self.options.workers:
+            if len(self.workers) < self.options.workers and time.monotonic() > self.begun + PAUSE:
                 self.start_worker()
             time.sleep(0.05)
 
@@ -152,45 +157,9 @@ class Chaos:
 
     def strike(self) -> None:
         """Do one evil thing."""
-        kinds = ["kill"] * 5 + ["stop"] * 2 + ["rebalance"] * 2
-        if self.broker is not None and self.options.broker_restarts:
-            kinds += ["broker"]
-        if self.line is not None:
-            kinds += KINDS * 3
-        kind = self.options.only or self.random.choice(kinds)
+        kind = self.options.only or self.random.choice(usual(self))
         self.events[kind] += 1
-        victim = self.random.choice(self.workers)
-        if kind == "kill":
-            victim.send_signal(signal.SIGKILL)
-            victim.wait()
-            self.supervise(self.random.uniform(0.0, 2.0))
-        elif kind == "stop":
-            victim.send_signal(signal.SIGSTOP)
-            self.supervise(9.0)
-            victim.send_signal(signal.SIGCONT)
-            self.supervise(self.random.uniform(1.0, 4.0))
-        elif kind == "rebalance":
-            extra = self.start_worker()
-            self.supervise(self.random.uniform(4.0, 6.0))
-            if extra.poll() is None:
-                extra.send_signal(signal.SIGTERM)
-                try:
-                    extra.wait(PATIENCE)
-                except subprocess.TimeoutExpired:  # a client that hangs: one more failure to survive
-                    self.events["slow_stop"] += 1
-                    extra.kill()
-                    extra.wait()
-            self.supervise(1.0)
-        elif kind in KINDS:
-            assert self.line is not None
-            self.line.spoil(kind)
-            self.supervise(self.random.uniform(1.0, 15.0))
-            self.line.mend()
-            self.supervise(1.0)
-        else:
-            assert self.broker is not None
-            self.broker.restart(kill=self.random.random() < 0.5)
-            self.supervise(5.0)
+        FAULTS[kind](self)
 
     def wait_for_transactions(self, patience: float = 30.0) -> None:
         """Until none is open in the output: one that a killed worker left hides what others committed after it."""
@@ -320,13 +289,18 @@ def stretches(places: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    own, line = None, None
-    if not os.environ.get("KAFKA_BOOTSTRAP") and not options.bootstrap:
+    given, line = options.bootstrap or os.environ.get("KAFKA_BOOTSTRAP"), None
+    own: LocalBroker | Cluster | None = None
+    if options.brokers > 1:
+        own = Cluster(unclean=options.unclean).start()
+    elif not given:
         own = LocalBroker()
+        with (own.folder / "server.properties").open("a") as settings:
+            settings.write(ACCESS_LISTS)
         line = Line(own) if options.line else None
         own.start()
-    bootstrap = options.bootstrap or os.environ.get("KAFKA_BOOTSTRAP") or own.bootstrap  # type: ignore[union-attr]
-    chaos = Chaos(own, bootstrap, options, line)
+    chaos = Chaos(own or given, options, line)
+    bootstrap = chaos.bootstrap
     try:
         producer = Producer(bootstrap, chaos.topics["in"], options.rate)
         for _ in range(options.workers):
@@ -379,10 +353,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--bootstrap", default="")
     parser.add_argument("--broker-restarts", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--line", action="store_true", help="faults of the line between workers and broker, too")
-    parser.add_argument(
-        "--only", choices=["kill", "stop", "rebalance", "broker", *KINDS], help="one kind of failure alone"
-    )
+    parser.add_argument("--only", choices=list(FAULTS), help="one kind of failure alone")
     parser.add_argument("--ledger", action="store_true", help="keep ledgers in a topic of their own, compacted often")
+    parser.add_argument("--brokers", type=int, default=1, choices=[1, 3], help="nodes of the cluster")
+    parser.add_argument("--unclean", action="store_true", help="copies that were left behind may lead: data are lost")
     parser.add_argument("--no-announce", action="store_true", help="the check must then fail")
     return parser.parse_args(arguments)
 

@@ -77,9 +77,10 @@ def delays(chaos: Chaos, bound: float, calm: float, first: float) -> dict[str, o
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    own = None if options.bootstrap or os.environ.get("KAFKA_BOOTSTRAP") else LocalBroker().start()
-    bootstrap = options.bootstrap or os.environ.get("KAFKA_BOOTSTRAP") or own.bootstrap  # type: ignore[union-attr]
-    chaos = Chaos(own, bootstrap, options)
+    given = options.bootstrap or os.environ.get("KAFKA_BOOTSTRAP")
+    own = None if given else LocalBroker().start()
+    chaos = Chaos(own or given, options, None)
+    bootstrap = chaos.bootstrap
     try:
         for _ in range(options.workers):
             chaos.start_worker()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import signal
 import sys
 import time
@@ -35,6 +36,17 @@ def dwelling(transport: Any, dwell: float) -> Any:
     return transport
 
 
+def let_the_clock_jump() -> None:
+    """Move the wall clock of this process by up to an hour with every SIGUSR1."""
+    true, ahead = time.time, [0.0]
+    time.time = lambda: true() + ahead[0]
+
+    def jump(*_: object) -> None:
+        ahead[0] = random.uniform(-3_600.0, 3_600.0)
+
+    signal.signal(signal.SIGUSR1, jump)
+
+
 class Missed(Observer):
     """When, and how many, rows left later than the bound after this worker received them."""
 
@@ -52,6 +64,7 @@ def main() -> None:
     parser.add_argument("--dwell", type=float, default=0.0)
     parser.add_argument("--client", help="another client than the policy's")
     options = parser.parse_args()
+    let_the_clock_jump()
     log_to()
     loaded, schema = prepare(options.policy)
     make_ready(schema, quiet=True)

@@ -285,3 +285,21 @@ def test_a_bad_sample(
     assert ("iconv" in told) is ("not_utf8" in told)
     assert ("name it .json" in told) is ("not_object" in told)
     assert "hidden7" not in told
+
+
+def test_what_a_batch_algorithm_gives_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "version: 1\nname: t\nattributes:\n"
+        "  age: {role: quasi_identifier, type: integer, hierarchy: {kind: interval, range: [0, 99], snap: [5]}}\n"
+        "  ill: {role: sensitive}\n"
+        "privacy: [{model: k_anonymity, k: 3}, {model: l_diversity, attribute: ill, l: 3}]\n"
+    )
+    for algorithm, code, words in (
+        ("sweep", 0, ""),
+        ("l-clustering", 0, "by-value"),
+        ("lc-clustering", 3, "cannot honour"),
+        ("nothing", 2, "sweep"),
+    ):
+        assert run(["check", str(policy), "--algorithm", algorithm]) == code, algorithm
+        assert words in capsys.readouterr().err

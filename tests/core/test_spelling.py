@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from core.building import compile_policy
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stream_anon.auditor.auditor import audit_file
 from stream_anon.auditor.policy import read_rules
@@ -16,6 +18,7 @@ from stream_anon.batch import partition
 from stream_anon.cli import run_command as run
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema
+from stream_anon.core.spelling import Spelling
 from stream_anon.errors import PolicyError
 from stream_anon.local.pipeline import Pipeline
 
@@ -201,3 +204,16 @@ def test_true_is_not_one_whichever_came_first(tmp_path: Path, turn: int) -> None
     judge = read_rules(tmp_path / "policy.yaml").sensitive["ill"]
     codes = judge.codes_of([1, True, "1", "true"][::turn])[::turn]
     assert codes[0] == codes[2] != codes[1] == codes[3]
+
+
+odd = st.text(alphabet=st.sampled_from("aAbß é\n\t\x00 \u200b/nN"), max_size=6)
+things = st.one_of(odd, st.none(), st.integers(), st.floats(), st.booleans())
+
+
+@given(
+    values=st.one_of(st.lists(odd, max_size=8), st.lists(things, max_size=8)),
+    rules=st.sets(st.sampled_from(["unicode", "space", "case"])),
+)
+def test_many_are_spelled_like_each(values: list[object], rules: set[str]) -> None:
+    spelling = Spelling(rules, ["n/a", "A"])
+    assert spelling.each(values) == [spelling(value) for value in values]

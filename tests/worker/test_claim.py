@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from broker_world import World, each_client, policy_on
+from kafka import KafkaConsumer, TopicPartition
 
 from stream_anon import load_policy, run_worker
 from stream_anon.core.schema import Schema
-from stream_anon.worker.claim import Claim, OutputTakenError
+from stream_anon.worker.claim import Claim, OutputTakenError, claim_group
 from stream_anon.worker.factory import claim_of, hold_output, kafka_of, output_claim
 
 PROGRAM = [sys.executable, "-m", "stream_anon"]
@@ -166,3 +167,26 @@ def test_a_claim_on_a_topic_made_anew_is_void(world: World, tmp_path: Path) -> N
         assert claim.holder() is None
     hold(second)
     assert holder(first) == holder(second) != None  # noqa: E711 - chained on purpose
+
+
+@each_client
+def test_a_claim_outlives_its_offset_where_ledgers_have_a_topic(world: World, tmp_path: Path) -> None:
+    """Brokers forget the offsets of a group that nobody joins, by default after a week."""
+    world.create().keep_ledgers()
+    first, second = policies(world, tmp_path)
+    for file in (first, second):
+        file.write_text(file.read_text().replace("input:", f"ledger: {world.ledger}, input:", 1))
+    hold(first)
+    reserved = claim_group(world.output)
+    world.until(lambda: not world.admin.describe_groups([reserved])[reserved]["members"])
+    world.admin.delete_groups([reserved])
+    reader = KafkaConsumer(bootstrap_servers=world.bootstrap, group_id=reserved)
+    assert reader.committed(TopicPartition(world.output, 0)) is None
+    reader.close(autocommit=False)
+    assert holder(second) == holder(first) != None  # noqa: E711 - chained on purpose
+    with pytest.raises(OutputTakenError):
+        hold(second)
+    hold(first)  # the holder writes it again
+    hold(second, takeover=True)
+    with pytest.raises(OutputTakenError):
+        hold(first)

@@ -29,7 +29,7 @@ def settled(rows: Batch, schema: Schema, form: Callable[[Judge], list[Ints]], pa
     blocks = form(Judge(rows, schema, veto.people))
     if veto.blind or not blocks:
         return _in_order(blocks)
-    if not veto.possible(rows):
+    if not veto.possible(rows, np.arange(len(rows))):
         return _good(rows, blocks, veto) if partly else []
     best, least, people = None, np.inf, float(veto.people)
     while blocks:

@@ -6,7 +6,8 @@ who was put together. What is left to read is *that* blocks were merged: it woul
 1. Where that tells too much, blocks are merged in pairs that are formed beforehand, by quasi-identifiers: then it is
    not told which of the two was refused. Where it is harmless, a refused block is merged with the one that adds least.
 2. Blocks that could leave at once, by themselves, do so unless refused; so some others are kept back as well, picked by
-   a keyed hash of their members, as many as make waiting no proof. If many are refused, all are kept back.
+   a keyed hash of their members, as many as make waiting no proof. If many are refused, all are kept back; and such
+   blocks get more people, for alike rows cost little, until few are refused.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from stream_anon.core.batch import Batch, identities
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.judging.counting import satisfied_by
 from stream_anon.core.judging.judge import Judge
+from stream_anon.core.judging.pairing import boxes_of, nearest_box, pair_up
 from stream_anon.core.judging.regions import regions
-from stream_anon.core.kernels import Prices, cell_prices, compiled, price
+from stream_anon.core.judging.sizes import BlockSize
 from stream_anon.core.privacy import PrivacyModel, SensitiveModel
 from stream_anon.core.schema import Schema
 
@@ -36,22 +38,40 @@ MOST_DECOYS = 0.3
 MEMORY = 400
 """Blocks over which the share of refused ones is averaged."""
 
-MANY = 5_000
-"""Blocks among which one looks for its nearest: of more, each region by itself."""
+MANY, MANY_PAIRS = 5_000, 500
+"""Blocks among which one looks for its nearest, and among which pairs are formed: of more, each region by itself."""
 
 OFTEN = 0.2
 """Where more blocks than these are refused, none leaves by itself: good ones would take along what the others lack."""
 
 
+LONE, LONE_REFUSED = 4, (0.01, 0.03)
+"""Blocks that could leave by themselves grow up to so many times the people that a block must have, until no more than
+these shares of them are refused: alike rows cost little, and merging them costs much."""
+
+POOLED, POOLED_REFUSED = 32, (0.12, 0.3)
+"""The same for blocks that leave together, whose rows are less alike: in between, a smaller block and a merge now and
+then lose less than a larger one."""
+
+
 class Veto:
-    """The judgement of finished blocks under one policy. `people` is how many people a block is to have."""
+    """The judgement of finished blocks under one policy.
+
+    `people` is how many people a block must have; `lone` is the size of blocks that could leave by themselves, `pooled`
+    that of those which leave together. What is learned from judging blocks takes effect when `heed` is called, so that
+    nothing depends on how rows are brought.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         models = schema.requirements.models
         self.people = max([1, *(model.people for model in models)])
         self._models = [model for model in models if not model.blind]
+        self.lone = BlockSize(self.people, LONE * self.people, LONE_REFUSED)
+        self.pooled = BlockSize(self.people, POOLED * self.people, POOLED_REFUSED)
         self._judged = self._refused = 0.0
+        self._lone_share = 0.0
+        self._decoys, self._all_wait = 0.0, False
         self._sure: dict[int, float] = {}
         self._telling: dict[int, float] = {}
 
@@ -60,10 +80,11 @@ class Veto:
         """Whether people alone decide: then a block that has enough of them is never refused."""
         return not self._models
 
-    @property
-    def decoys(self) -> float:
-        """The share of good blocks that are merged without need."""
-        return min(self._wanted(), MOST_DECOYS)
+    def heed(self) -> None:
+        """Act from now on upon what was learned: who is kept back, and how large lone blocks are."""
+        self._decoys, self._all_wait = min(self._wanted(), MOST_DECOYS), self._refused > OFTEN * self._judged
+        self.lone.heed()
+        self.pooled.heed()
 
     def settle(self, rows: Batch, blocks: list[Ints], doubtful: int = 0) -> tuple[list[Ints], Ints | None]:
         """Return groups that may leave, and the rows that may not, if the blocks cannot all be merged into good ones.
@@ -82,15 +103,19 @@ class Veto:
         refused[fresh:] = True
         if self._models and fresh:
             self._note(rows.sensitive[order[: starts[fresh]]], starts[: fresh + 1], good[:fresh])
+            self.pooled.note(fresh, int(np.count_nonzero(~good[:fresh])))
         if not refused.any():
             return blocks, None
         parts, rest = self._merge_by_regions(rows.qi[order], starts, refused, judge)
         return [order[part] for part in parts], None if rest is None else order[rest]
 
-    def possible(self, rows: Batch) -> bool:
-        """Tell whether all rows together satisfy what is counted: if not, no merging leads anywhere."""
-        everything = np.arange(len(rows), dtype=np.int64)
-        return satisfied_by(Judge(_light(rows, everything), self._schema).need, everything)
+    def possible(self, rows: Batch, index: Ints) -> bool:
+        """Tell whether these rows together satisfy what is counted: if not, no division of them does.
+
+        The models are convex: what holds for each part of some rows holds for all of them.
+        """
+        need = Judge(_light(rows, index), self._schema).need
+        return satisfied_by(need, np.arange(len(index), dtype=np.int64))
 
     def holds(self, rows: Batch, block: Ints) -> bool:
         """Tell whether these rows may leave together."""
@@ -105,7 +130,10 @@ class Veto:
         starts = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
         good = Judge(_light(rows, order), self._schema).each(starts)
         self._note(rows.sensitive[order], starts, good)
-        if self._refused > OFTEN * self._judged:
+        bad, fade = int(np.count_nonzero(~good)), 0.5 ** (len(blocks) / MEMORY)
+        self.lone.note(len(blocks), bad)
+        self._lone_share = fade * self._lone_share + (1 - fade) * bad / len(blocks)
+        if self._all_wait:
             return np.zeros(len(blocks), dtype=np.bool_)
         return np.asarray(good & ~self._pick_decoys(rows.ref[order], starts))
 
@@ -114,8 +142,9 @@ class Veto:
         blocks = [np.arange(*ends) for ends in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
         groups: list[Ints] = []
         rest: Ints | None = None
-        merge = self._merge_in_pairs if self._telltale() else self._merge
-        for region in regions(self._schema.prices, qi[starts[:-1]], MANY):
+        telltale = self._telltale()
+        merge, most = (self._merge_in_pairs, MANY_PAIRS) if telltale else (self._merge, MANY)
+        for region in regions(self._schema.prices, qi[starts[:-1]], most):
             parts, flags = [blocks[b] for b in region.tolist()], refused[region]
             if rest is not None:
                 parts, flags = [*parts, rest], np.append(flags, True)
@@ -131,7 +160,8 @@ class Veto:
     def _merge(self, qi: Ints, blocks: list[Ints], refused: Flags, judge: Judge) -> tuple[list[Ints], Ints | None]:
         """Merge refused blocks, each with the one that adds least, until none is refused or one holds everything."""
         prices = self._schema.prices
-        low, high, size, cost = self._boxes(qi, blocks)
+        boxes = boxes_of(prices, qi, blocks)
+        low, high, size, cost = boxes
         parts: list[Ints | None] = [*blocks]
         waiting = np.flatnonzero(refused).tolist()
         alive = len(parts)
@@ -142,7 +172,7 @@ class Veto:
                 continue
             if alive == 1:  # one that was picked as a decoy may leave all the same: there is nothing to merge it with
                 return ([part], None) if judge.holds(part) else ([], part)
-            other, union = nearest_box(prices, low, high, size, cost, block)
+            other, union = nearest_box(prices, boxes, block)
             joined = parts[other]
             assert joined is not None  # noqa: S101 - a block without rows is never the nearest
             low[other] = np.minimum(low[other], low[block])
@@ -178,37 +208,21 @@ class Veto:
                 joined.append((rows, groups))
             nodes = joined
         settled = [group for _, groups in nodes for group in groups]
-        return (settled, None) if settled else ([], nodes[0][0])
+        if settled:
+            return settled, None
+        rows = nodes[0][0]
+        return ([rows], None) if judge.holds(rows) else ([], rows)  # a decoy that has nobody to be merged with leaves
 
     def _teams(self, qi: Ints, blocks: list[Ints]) -> list[list[int]]:
-        """Pair every block with the nearest that has no partner yet; the last three go together if one is left over."""
-        low, high, size, cost = self._boxes(qi, blocks)
-        teams: list[list[int]] = []
-        for block in range(len(blocks)):
-            if size[block]:
-                other, _ = nearest_box(self._schema.prices, low, high, size, cost, block)
-                if other < 0:
-                    teams[-1].append(block)
-                else:
-                    teams.append([block, other])
-                    size[other] = 0
-                size[block] = 0
+        """Pair every block, the nearest pairs first; one that is left over goes with the last pair."""
+        partner = pair_up(self._schema.prices, boxes_of(self._schema.prices, qi, blocks)).tolist()
+        teams = [[block, other] for block, other in enumerate(partner) if other > block]
+        teams[-1] += [block for block, other in enumerate(partner) if other < 0]
         return teams
-
-    def _boxes(self, qi: Ints, blocks: list[Ints]) -> tuple[Ints, Ints, Ints, Floats]:
-        """Return the ends of the blocks' boxes, their sizes, and what each costs."""
-        prices = self._schema.prices
-        size = np.array([len(block) for block in blocks], dtype=np.int64)
-        rows, first = qi[np.concatenate(blocks)], np.concatenate([[0], np.cumsum(size)[:-1]])
-        low, high = np.minimum.reduceat(rows, first, axis=0), np.maximum.reduceat(rows, first, axis=0)
-        cost = np.zeros(len(low))
-        for column, weight in zip(cell_prices(prices.facts, prices.values, low, high).T, prices.weight, strict=True):
-            cost += weight * column
-        return low, high, size, cost
 
     def _pick_decoys(self, ref: Ints, starts: Ints) -> Flags:
         """Choose blocks by a keyed hash of their members: the same for the same members, and known to nobody else."""
-        share = self.decoys
+        share = self._decoys
         chosen = np.zeros(len(starts) - 1, dtype=np.bool_)
         if share <= 0.0:
             return chosen
@@ -248,10 +262,8 @@ class Veto:
         A merge comes from a refusal, and then a member has the most common value as often as in refused blocks; or from
         a decoy, and then as often as anywhere. Both together may be `SURER` than anywhere.
         """
-        if not self._judged or not self._refused:
-            return 0.0
-        share = self._refused / self._judged
-        return max(0.0, *(share * (1.0 / max(self._proof(model), 1e-9) - 1.0) for model in self._models))
+        share = self._lone_share
+        return max([0.0, *(share * (1.0 / max(self._proof(model), 1e-9) - 1.0) for model in self._models)])
 
 
 def top_shares(values: Ints, starts: Ints) -> tuple[float, Floats]:
@@ -267,24 +279,6 @@ def top_shares(values: Ints, starts: Ints) -> tuple[float, Floats]:
     within = np.zeros(len(size))
     np.maximum.at(within, pairs // len(found), counts)
     return float(np.bincount(code).max() / len(code)), within / size
-
-
-@compiled
-def nearest_box(prices: Prices, low: Ints, high: Ints, size: Ints, cost: Floats, block: int) -> tuple[int, float]:
-    """Return the block whose union with one of them adds least to the loss of all rows, and what that union costs."""
-    facts, values, weight, _ = prices
-    found, best, union = -1, np.inf, 0.0
-    for other in range(len(size)):
-        if other == block or size[other] == 0:
-            continue
-        total = 0.0
-        for q in range(len(weight)):
-            ends = min(low[block, q], low[other, q]), max(high[block, q], high[other, q])
-            total += weight[q] * price(facts, values, q, ends[0], ends[1])
-        added = total * (size[block] + size[other]) - cost[block] * size[block] - cost[other] * size[other]
-        if added < best:
-            found, best, union = other, added, total
-    return found, union
 
 
 def _light(rows: Batch, index: Ints) -> Batch:

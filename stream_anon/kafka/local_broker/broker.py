@@ -99,8 +99,18 @@ class LocalBroker:
         """The process id while it runs."""
         return self._process.pid if self._process else None
 
+    @property
+    def runs(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self, timeout: float = 90.0) -> LocalBroker:
         """Start, or start again on the same data, and wait until this broker, and no other, answers on the port."""
+        self.launch()
+        return self.await_ready(timeout)
+
+    def launch(self) -> None:
+        """Start the process, or start it again on the same data, without waiting for it."""
         refuse_a_taken_port(self.port)
         if not (self.folder / "logs").exists():
             self._format()
@@ -110,9 +120,12 @@ class LocalBroker:
             [*command, str(self.folder / "server.properties")], stdout=log, stderr=log, start_new_session=True
         )
         log.close()
+
+    def await_ready(self, timeout: float = 90.0) -> LocalBroker:
+        """Wait until this broker, and no other, answers on the port."""
         end = time.monotonic() + timeout
         while not (answers := listening(self.port)) or self._stranger():
-            if self._process.poll() is not None or time.monotonic() > end:
+            if self._process is None or self._process.poll() is not None or time.monotonic() > end:
                 self.stop()
                 taken = "; another Kafka answers on its port" if answers else ""
                 raise BrokerError(f"the broker did not start; see {self.folder.name}/broker.log{taken}")
@@ -182,9 +195,12 @@ class LocalBroker:
         (self.folder / "server.properties").write_text(text)
         (self.folder / "server.properties").chmod(0o600)
 
+    def _new_cluster_id(self) -> str:
+        return urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode().replace("-", "A")
+
     def _format(self) -> None:
-        cluster = urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode().replace("-", "A")
-        command = [self._java, "-cp", self._classpath, "kafka.tools.StorageTool", "format", "-t", cluster]
+        command = [self._java, "-cp", self._classpath, "kafka.tools.StorageTool", "format"]
+        command += ["-t", self._new_cluster_id()]
         command += ["-c", str(self.folder / "server.properties")]
         if self.sasl_port:
             for name in (self.user, self.guest):

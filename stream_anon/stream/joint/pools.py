@@ -54,8 +54,7 @@ class Parked:
 class Pools:
     """A tree of cuts along quasi-identifiers; its leaves hold the waiting rows, and blocks that could not leave yet.
 
-    A leaf that grows too large is cut where its rows differ most; one in which no group can be made is joined with its
-    neighbour. Neither looks at anything but quasi-identifiers.
+    A leaf that grows too large is cut where its rows differ most, which looks at nothing but quasi-identifiers.
     """
 
     def __init__(self, hierarchies: list[Hierarchy], weights: Floats) -> None:
@@ -112,26 +111,15 @@ class Pools:
         """Return the rows of a pool that wait by themselves."""
         return members(self._lists, pool.number, pool.count)
 
-    def leaves(self) -> list[Pool]:
-        """Return all pools that hold rows or blocks, neighbours side by side."""
-        return [pool for pool in _leaves(self.root) if pool.count or pool.parked]
+    def leaves(self, region: Pool | None = None) -> list[Pool]:
+        """Return the pools of a region, or of all, that hold rows or blocks, neighbours side by side."""
+        return [pool for pool in _leaves(region or self.root) if pool.count or pool.parked]
 
-    def join_neighbours(self, pool: Pool) -> Pool | None:
-        """Join a pool with what lies on the other side of its cut; None if it holds everything already."""
-        parent = pool.parent
-        if parent is None:
-            return None
-        parts = _leaves(parent)
-        rows = np.concatenate([self.rows(part) for part in parts])
-        take_all(self._lists, rows)
-        parent.parked = [parked for part in parts for parked in part.parked]
-        for parked in parent.parked:
-            parked.pool = parent
-        parent.since = min((part.since for part in parts if part.since != NOBODY), default=NOBODY)
-        parent.sides, parent.column, parent.count = None, -1, 0
-        self._cuts[parent.number] = -1
-        self._fill(parent, rows)
-        return parent
+    def around(self, pool: Pool, rows: int) -> Pool:
+        """Return the smallest region that holds a pool and so many rows, or everything."""
+        while pool.parent is not None and sum(leaf.count for leaf in self.leaves(pool)) < rows:
+            pool = pool.parent
+        return pool
 
     def _open(self, pool: Pool, slot: int, columns: Batch) -> None:
         """Note the first row of a pool that was empty."""

@@ -20,6 +20,7 @@ WORTH = 0.05
 """The share of its block's loss that a row must save by leaving: for less, no better place is sought."""
 
 HUGE = 1e18
+DEAR = 2.0
 
 
 class Boxes(NamedTuple):
@@ -66,6 +67,9 @@ def join_prices(prices: Prices, qi: Ints, boxes: Boxes, row: int, total: Floats)
             share, lows, highs = weight[q], boxes.low[q], boxes.high[q]
             for b in range(len(total)):
                 total[b] += share * price(facts, values, q, min(lows[b], at), max(highs[b], at))
+    for b in range(len(total)):
+        if boxes.size[b] == 0:
+            total[b] = HUGE
 
 
 @inner
@@ -186,6 +190,57 @@ def lay_boxes(prices: Prices, qi: Ints, block: Ints, blocks: int, room: int) -> 
     return boxes
 
 
+@inner
+def put_in(prices: Prices, qi: Ints, boxes: Boxes, block: Ints, row: int, to: int) -> None:
+    """Add a row to a block."""
+    block[row] = to
+    boxes.place[row] = boxes.size[to]
+    boxes.member[to, boxes.size[to]] = row
+    boxes.size[to] += 1
+    fit(prices, qi, boxes, to)
+
+
+@inner
+def cheapest_place(prices: Prices, qi: Ints, boxes: Boxes, row: int, joined: Floats) -> tuple[int, float]:
+    """Return the block where a row adds least, and how much; none has more rows than it may."""
+    join_prices(prices, qi, boxes, row, joined)
+    best, to, room = HUGE, -1, boxes.member.shape[1]
+    for b in range(len(joined)):
+        cost = joined[b] * (boxes.size[b] + 1) - boxes.price[b] * boxes.size[b]
+        if cost < best and boxes.size[b] < room:
+            best, to = cost, b
+    return to, best
+
+
+@inner
+def dissolve(prices: Prices, qi: Ints, boxes: Boxes, block: Ints, b: int, joined: Floats, spare: Ints) -> bool:
+    """Let each row of a block join the one where it adds least, if that makes all cheaper; tell whether it did."""
+    size, saved = boxes.size[b], boxes.price[b] * boxes.size[b]
+    for i in range(size):
+        spare[i] = boxes.member[b, i]
+    boxes.size[b], moved, added = 0, 0, 0.0
+    while moved < size:
+        to, cost = cheapest_place(prices, qi, boxes, spare[moved], joined)
+        if to < 0 or added + cost > saved - LITTLE:
+            break
+        put_in(prices, qi, boxes, block, spare[moved], to)
+        added += cost
+        moved += 1
+    if moved == size:
+        boxes.price[b] = 0.0
+        return True
+    while moved > 0:
+        moved -= 1
+        to = block[spare[moved]]
+        boxes.size[to] -= 1  # the row was the last to join it
+        fit(prices, qi, boxes, to)
+    boxes.size[b] = size
+    for i in range(size):
+        block[spare[i]] = b
+        boxes.place[spare[i]] = i
+    return False
+
+
 @compiled
 def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, person: Ints, passes: int) -> Boxes:
     """Place the rows that have no block where they add least, then move and exchange rows as long as that pays.
@@ -205,20 +260,16 @@ def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, per
     for row in range(n):
         if block[row] >= 0:
             continue
-        join_prices(prices, qi, boxes, row, joined)
-        best, to = HUGE, 0
-        for b in range(blocks):
-            cost = joined[b] * (boxes.size[b] + 1) - boxes.price[b] * boxes.size[b]
-            if cost < best:
-                best, to = cost, b
-        block[row] = to
-        boxes.place[row] = boxes.size[to]
-        boxes.member[to, boxes.size[to]] = row
-        boxes.size[to] += 1
-        fit(prices, qi, boxes, to)
+        to, _ = cheapest_place(prices, qi, boxes, row, joined)
+        put_in(prices, qi, boxes, block, row, to)
     changed = np.zeros(blocks, dtype=np.int64)  # the pass in which a block was last changed
     for turn in range(passes):
-        moved = 0
+        moved, average = 0, 0.0
+        for b in range(blocks):
+            average += boxes.price[b] * boxes.size[b] / n
+        for b in range(blocks):
+            if boxes.size[b] > 0 and boxes.price[b] > DEAR * average and changed[b] >= turn:
+                moved += dissolve(prices, qi, boxes, block, b, joined, spare)
         for row in range(n):
             own = block[row]
             if boxes.price[own] <= 0.0 or changed[own] < turn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import zlib
 from base64 import b85decode
 from collections.abc import Iterable
@@ -105,11 +106,9 @@ def unsealed(seal: Seal, text: str) -> bytes:
 
 
 def digest_of(key: bytes, records: list[bytes]) -> int:
-    """Return a keyed 64-bit digest of one group's records in their order.
-
-    Records hold no line feed.
-    """
-    return int.from_bytes(hashlib.sha256(b"\n".join([key, *records])).digest()[:8], "big")
+    """Return a keyed 64-bit digest of one group's records in their order, and of where each of them ends."""
+    ends = struct.pack(f"<{len(records)}I", *map(len, records))
+    return int.from_bytes(hashlib.sha256(b"".join([key, ends, *records])).digest()[:8], "big")
 
 
 def combined(digests: Iterable[int]) -> int:

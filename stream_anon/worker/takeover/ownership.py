@@ -6,7 +6,7 @@ import logging
 from contextlib import suppress
 
 from stream_anon.errors import StreamAnonError
-from stream_anon.kafka.transport import AbortableError, Committed, Membership, Polled, TopicFacts, Transport
+from stream_anon.kafka.transport import AbortableError, Committed, GroupNews, Membership, TopicFacts, Transport
 from stream_anon.observe.observer import Observer
 from stream_anon.worker.core import Core
 from stream_anon.worker.group_life import Announced
@@ -121,16 +121,16 @@ class Ownership:
                 if texts:
                     break
 
-    def concerned(self, polled: Polled) -> bool:
+    def concerned(self, news: GroupNews) -> bool:
         """Tell whether this poll may change the owned partitions: then no transaction may be in progress."""
-        member, mine = polled.membership, set(self._state.partitions)
-        if polled.assigned or polled.out_of_range or polled.over:
+        member, mine = news.membership, set(self._state.partitions)
+        if news.assigned or news.out_of_range or news.over:
             return True
         return member is not None and (
             member.generation != self._generation or bool(self._unrestored) or not mine <= member.partitions
         )
 
-    def follow(self, polled: Polled, now: float) -> frozenset[int]:
+    def follow(self, news: GroupNews, now: float) -> frozenset[int]:
         """Apply what the poll reported of the group; return the partitions that were and still are ours.
 
         1. What was assigned anew is forgotten first, even if it was ours, and what the log no longer holds at our
@@ -139,10 +139,10 @@ class Ownership:
         """
         before = set(self._state.partitions)
         self._newest |= {mine.ledger.place: mine.ledger.sequence for mine in self._state.partitions.values()}
-        for number in polled.assigned | (polled.out_of_range & before):
+        for number in news.assigned | (news.out_of_range & before):
             self.forget(number, now)
-        member = polled.membership
-        if polled.over:
+        member = news.membership
+        if news.over:
             self.distrust()
         if member is None:
             return frozenset(before & set(self._state.partitions))

@@ -7,20 +7,20 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from stream_anon.kafka.transport import LEDGER_TOO_LARGE, AbortableError, FencedError, TransportError
+from stream_anon.kafka.transport import LEDGER_TOO_LARGE, RIGHT_MISSING, AbortableError, FencedError, TransportError
 
 _PASSING = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._WAIT_COORD}
 _PASSING |= {
     KafkaError.NOT_COORDINATOR,  # a new broker, or one that took over, is still finding out
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.KAFKA_STORAGE_ERROR,  # a disk that failed: another broker leads soon, or this one ends
 }
 _FORBIDDEN = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    KafkaError.OFFSET_METADATA_TOO_LARGE,
 }
 
 
@@ -37,7 +37,9 @@ def translate(error: KafkaError) -> TransportError:
     name, code = error.name(), error.code()
     if code == KafkaError.INVALID_COMMIT_OFFSET_SIZE:
         return FencedError(LEDGER_TOO_LARGE)
-    if error.fatal() or code in _FORBIDDEN:
+    if code in _FORBIDDEN:
+        return FencedError(f"{name}: {RIGHT_MISSING}")
+    if error.fatal() or code == KafkaError.OFFSET_METADATA_TOO_LARGE:
         return FencedError(name)
     if error.txn_requires_abort() or error.retriable() or passing(error) or code == KafkaError.MSG_SIZE_TOO_LARGE:
         return AbortableError(name)

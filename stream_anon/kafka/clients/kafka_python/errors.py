@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka import errors as client_errors
 
-from stream_anon.kafka.transport import LEDGER_TOO_LARGE, AbortableError, FencedError, TransportError
+from stream_anon.kafka.transport import LEDGER_TOO_LARGE, RIGHT_MISSING, AbortableError, FencedError, TransportError
 
 
 class translated(contextlib.AbstractContextManager[None]):  # noqa: N801 - reads as a verb
@@ -25,10 +25,11 @@ def translate(error: Exception) -> TransportError:
         return FencedError(LEDGER_TOO_LARGE)
     if isinstance(error, client_errors.CommitFailedError | client_errors.MessageSizeTooLargeError):
         return AbortableError(name)
+    if isinstance(error, client_errors.AuthorizationError):
+        return FencedError(f"{name}: {RIGHT_MISSING}")
     fatal = (
         client_errors.ProducerFencedError,
         client_errors.OffsetMetadataTooLargeError,
-        client_errors.AuthorizationError,
         client_errors.UnsupportedVersionError,
     )
     if isinstance(error, fatal):
