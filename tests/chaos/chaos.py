@@ -17,12 +17,12 @@ from pathlib import Path
 from uuid import uuid4
 
 from cluster import Cluster
-from strikes import ACCESS_LISTS, FAULTS, PATIENCE, usual
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import CoordinatorNotAvailableError, KafkaError
 from line import Line
 from producer import MARK, PARTITIONS, Producer
+from strikes import ACCESS_LISTS, FAULTS, PATIENCE, usual
 
 from stream_anon.cli.prepare import prepare
 from stream_anon.kafka.clients import client_of
