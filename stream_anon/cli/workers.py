@@ -53,6 +53,7 @@ def supervise(
     if max(ports) > 65_535:
         raise StreamAnonError(f"--status-port {status_port} leaves no room for {workers} ports after it")
     supervisor = Supervisor(commands(policy, workers, more, instance, ports))
+    server = None
     if status_port:
         whole, board = Workers(ports, lambda: supervisor.running, lambda: supervisor.restarts), Board(facts_of(schema))
         server = StatusServer(
@@ -62,12 +63,14 @@ def supervise(
             status_host,
             status_port,
             why=whole.why,
-            status=lambda: whole.status(board.status()),
+            status=lambda: whole.status(board.status(), supervisor.stopping),
         ).start()
         output.say(f"live page: {server.url} — also /api/status, /metrics, /livez, /readyz")
     output.say(f"{workers} workers — next: stop all with SIGTERM")
     with interruptible(supervisor.stop) as interrupt:
         code = supervisor.run()
+        if server is not None:
+            server.close()
         if code:
             raise typer.Exit(code)
         interrupt.leave()

@@ -159,6 +159,7 @@ class Board(Observer):
                 self._totals.violations,
                 **{name: dict(codes) for name, codes in self._codes.items()},
             )
+        steps = min(_STEPS, int((time.monotonic() - self._started) / _STEP) + 2)
         minute = fine[-int(_MINUTE / _STEP) :].sum(axis=0)
         waiting = Waiting(self._waiting.rows, self._waiting.oldest, self._waiting.clusters, sum(lags.values()))
         worker = WorkerFacts(
@@ -175,7 +176,7 @@ class Board(Observer):
             SCHEMA,
             __version__,
             now,
-            verdict(self._policy, totals, partitions, [worker], warnings),
+            verdict(self._policy, totals, partitions, [worker], warnings, int(minute[self._delays.stop - 1])),
             self._policy,
             totals,
             waiting,
@@ -183,7 +184,7 @@ class Board(Observer):
             round(longest, 3),
             Distribution([0.0, *self._smallest_edges.tolist()], _whole(minute[self._sizes])),
             self._losses_of(minute, coarse),
-            Rates(_STEP, end, *((fine[:, i] / _STEP).round(1).tolist() for i in (0, 1))),
+            Rates(_STEP, end, *((fine[-steps:, i] / _STEP).round(1).tolist() for i in (0, 1))),
             partitions,
             [worker],
             warnings=warnings,

@@ -20,15 +20,36 @@ from stream_anon.observe.live.status import (
 from stream_anon.observe.live.verdict import verdict
 
 
-def merge(statuses: Sequence[Status | None], running: Sequence[bool], restarts: int, empty: Status) -> Status:
-    """Return the status of all workers; one that runs and does not answer is starting, one that does not run is gone.
+class Merger:
+    """What is known of several workers. Their totals go on where one is started again, and its own begin at 0."""
 
-    `empty` is the status of no worker at all: it has the policy.
-    """
+    def __init__(self, workers: int) -> None:
+        self._last: list[Status | None] = [None] * workers
+        self._before: list[Totals] = [Totals() for _ in range(workers)]
+
+    def merge(
+        self, statuses: Sequence[Status | None], running: Sequence[bool], restarts: int, empty: Status, stopping: bool
+    ) -> Status:
+        """Return the status of all workers; one that runs and does not answer is starting, one that does not is gone.
+
+        `empty` is the status of no worker at all: it has the policy. A worker that was asked to end is not missed.
+        """
+        for number, status in enumerate(statuses):
+            last = self._last[number]
+            if status is None:
+                continue
+            if last is not None and status.workers[0].uptime < last.workers[0].uptime:
+                self._before[number] = _added_up([self._before[number], last.totals])
+            self._last[number] = status
+        totals = _added_up([*self._before, *(status.totals for status in self._last if status is not None)])
+        workers = [_worker(n, *each, stopping) for n, each in enumerate(zip(statuses, running, strict=True))]
+        return _whole(statuses, totals, workers, restarts, empty)
+
+
+def _whole(
+    statuses: Sequence[Status | None], totals: Totals, workers: list[WorkerFacts], restarts: int, empty: Status
+) -> Status:
     known = [status for status in statuses if status is not None]
-    workers = [
-        _worker(number, status, runs) for number, (status, runs) in enumerate(zip(statuses, running, strict=True))
-    ]
     partitions = [
         PartitionFacts(each.partition, each.state, each.lag, number, each.code, each.remedy)
         for number, status in enumerate(statuses)
@@ -36,16 +57,17 @@ def merge(statuses: Sequence[Status | None], running: Sequence[bool], restarts: 
         for each in status.partitions
     ]
     partitions.sort(key=lambda each: each.partition)
-    totals, warnings = _totals(known), [warning for status in known for warning in status.warnings]
+    delays = _distribution([empty.delays, *(status.delays for status in known)])
+    warnings = [warning for status in known for warning in status.warnings]
     return Status(
         empty.schema,
         empty.version,
         time.time(),
-        verdict(empty.policy, totals, partitions, workers, warnings),
+        verdict(empty.policy, totals, partitions, workers, warnings, delays.counts[-1]),
         empty.policy,
         totals,
         _waiting(known),
-        _distribution([empty.delays, *(status.delays for status in known)]),
+        delays,
         max((status.longest for status in known), default=0.0),
         _distribution([empty.sizes, *(status.sizes for status in known)]),
         [_loss(i, empty.losses[i], known) for i in range(len(empty.losses))],
@@ -57,16 +79,16 @@ def merge(statuses: Sequence[Status | None], running: Sequence[bool], restarts: 
     )
 
 
-def _worker(number: int, status: Status | None, runs: bool) -> WorkerFacts:
+def _worker(number: int, status: Status | None, runs: bool, stopping: bool) -> WorkerFacts:
+    if stopping:
+        return WorkerFacts(number, "stopping" if runs else "ended")
     if status is None or not runs:
         return WorkerFacts(number, "starting" if runs else "gone", why="no answer yet" if runs else "its process ended")
     [own] = status.workers
     return WorkerFacts(number, own.state, own.uptime, own.rate, own.waiting, own.partitions, own.why)
 
 
-def _totals(known: Sequence[Status]) -> Totals:
-    each = [status.totals for status in known]
-
+def _added_up(each: Sequence[Totals]) -> Totals:
     def number(name: str) -> int:
         return sum(getattr(one, name) for one in each)
 
@@ -116,12 +138,21 @@ def _mean(values: Sequence[float | None], weights: Sequence[int]) -> float | Non
 
 
 def _rates(each: Sequence[Rates]) -> Rates:
-    """Add up rates that may end at different steps: the newest end counts, the last value of each is laid there."""
+    """Add up rates by their times: workers began at different moments, and were asked at different ones."""
     end, step = max(one.end for one in each), each[0].step
+    return Rates(
+        step,
+        end,
+        _added([(one.consumed, one.end) for one in each], end, step),
+        _added([(one.published, one.end) for one in each], end, step),
+    )
 
-    def added(series: Sequence[tuple[list[float], float]]) -> list[float]:
-        shifted = [[*values, *([0.0] * round((end - at) / step))][-len(values) :] for values, at in series]
-        return [round(sum(values), 1) for values in zip_longest(*shifted, fillvalue=0.0)]
 
-    consumed = added([(one.consumed, one.end) for one in each])
-    return Rates(step, end, consumed, added([(one.published, one.end) for one in each]))
+def _added(series: Sequence[tuple[list[float], float]], end: float, step: float) -> list[float]:
+    """Lay series over each other, the newest values last.
+
+    >>> _added([([1.0, 2.0], 10.0), ([5.0], 8.0)], end=10.0, step=2.0)
+    [6.0, 2.0]
+    """
+    backwards = [[*([0.0] * round((end - at) / step)), *reversed(values)] for values, at in series]
+    return [round(sum(values), 1) for values in zip_longest(*backwards, fillvalue=0.0)][::-1]

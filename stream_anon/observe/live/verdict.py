@@ -13,15 +13,18 @@ def verdict(
     partitions: Sequence[PartitionFacts],
     workers: Sequence[WorkerFacts],
     warnings: Sequence[str] = (),
+    late: int = 0,
 ) -> Verdict:
-    """Judge a run: the worst that is known of it decides."""
+    """Judge a run: the worst that is known of it decides. `late` counts rows of the last minute beyond the bound."""
     if totals.violations:
         detail = f"{totals.violations:,} group(s) were stopped before they were published; nothing of them left"
         return Verdict("bad", "Stopped at the gate", detail, "this is a defect of stream-anon: please report it")
     if totals.missed:
         share = totals.missed / max(totals.published, 1)
         detail = f"{totals.missed:,} record(s), {share:.2%}, left after {policy.bound:g} s, in groups of {_k(policy)}"
-        return Verdict("bad", "Deadlines missed", detail, "give it more workers or cores, or a longer bound")
+        if late:
+            return Verdict("bad", "Deadlines missed", detail, "give it more workers or cores, or a longer bound")
+        return Verdict("warn", "Deadlines were missed", f"{detail}; none in the last minute")
     gone = [str(each.worker) for each in workers if each.state == "gone"]
     stalled = [str(each.worker) for each in workers if each.state == "stalled"]
     if gone or stalled:
@@ -31,6 +34,9 @@ def verdict(
         detail = f"{which} of {len(workers)} {what}; {_kept(policy, totals)}"
         remedy = "it is started again by itself" if gone and len(workers) > 1 else "look at its log"
         return Verdict("bad" if len(workers) == 1 else "warn", title, detail, remedy)
+    if (starting := [str(each.worker) for each in workers if each.state == "starting"]) and totals.published:
+        detail = f"worker {', '.join(starting)} of {len(workers)} does not answer yet; {_kept(policy, totals)}"
+        return Verdict("warn", "A worker is starting", detail)
     if quarantined := [each for each in partitions if each.state == "quarantined"]:
         which = ", ".join(str(each.partition) for each in quarantined)
         detail = f"partition {which} is not worked on; {_kept(policy, totals)}"

@@ -92,7 +92,7 @@ export function delays(distribution, bound, width) {
 /** Draw two curves over the same time: records in and out per second. */
 export function rates({ consumed, published, step }, width) {
   const height = 210, top = 26, bottom = height - 26, left = 56, room = width - left - 8;
-  const inward = consumed.slice(0, -1), outward = published.slice(0, -1); // the last step is not over yet
+  const inward = smooth(consumed.slice(0, -1)), outward = smooth(published.slice(0, -1)); // the last step is not over yet
   const most = nice(Math.max(...inward, ...outward, 1));
   const line = (values) => values.map((value, i) =>
     `${(left + (room * i) / Math.max(values.length - 1, 1)).toFixed(1)},${(bottom - ((bottom - top) * value) / most).toFixed(1)}`).join(" ");
@@ -105,7 +105,7 @@ export function rates({ consumed, published, step }, width) {
   marks.push(svg("polyline", { points: line(inward), class: "in" }), svg("polyline", { points: line(outward), class: "out" }));
   marks.push(words(left, height - 6, `${seconds(inward.length * step)} ago`), words(left + room, height - 6, "now", "", "end"));
   const last = `${short(inward.at(-1) ?? 0)} in, ${short(outward.at(-1) ?? 0)} out`;
-  return frame(width, height, `Records per second over five minutes; now ${last}`, ...marks);
+  return frame(width, height, `Records per second; now ${last}`, ...marks);
 }
 
 /** Draw one value per minute as a small curve; minutes without any leave a gap. */
@@ -142,6 +142,14 @@ export function table(head, rows) {
   const body = html("tbody");
   for (const row of rows) body.append(html("tr", {}, ...row.map((content) => (content instanceof HTMLTableCellElement ? content : cell("td", content)))));
   return html("table", {}, html("thead", {}, html("tr", {}, ...head.map((name) => cell("th", name)))), body);
+}
+
+/** Return each value as the mean of it and up to two before: records come and go in batches. */
+function smooth(values) {
+  return values.map((_, i) => {
+    const near = values.slice(Math.max(i - 2, 0), i + 1);
+    return near.reduce((sum, value) => sum + value, 0) / near.length;
+  });
 }
 
 function nice(value) {
