@@ -54,7 +54,7 @@ class Answers:
         self._registry, self._live, self._ready, self._warning, self._why = registry, live, ready, warning, why
 
     def to(self, request: Request) -> Answer:
-        """Answer a request."""
+        """Return the answer to a request."""
         if request.method != "GET":
             return Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"only GET\n")
         match request.path:

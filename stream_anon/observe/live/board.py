@@ -130,7 +130,7 @@ class Board(Observer):
         self._lags.pop(partition, None)
 
     def buffered(self, rows: int, oldest: float, clusters: int) -> None:
-        """Keep what waits."""
+        """Keep the numbers of what waits."""
         self._waiting = Waiting(rows, oldest, clusters)
 
     def alive(self) -> None:
