@@ -20,6 +20,8 @@ _TYPES: dict[str, Any] = {
     "category": _CATEGORY,
     "integer": int | None,
     "number": float | None,
+    "integer or text": int | str | None,
+    "number or text": float | str | None,
     "timestamp": str | int | float | None,
     "any": Any,
     "identifier": str | int | float | bool | None,
