@@ -64,6 +64,10 @@ class Released:
         if seal is not _SEAL:
             raise PrivacyViolation("a group was made without passing the gate")
 
+    def group(self, g: int) -> Group:
+        """Return one of the groups."""
+        return Group(self, g)
+
     def envelope(self, g: int) -> Envelope:
         """Return what the records of a group tell of it."""
         before = 0 if self.earlier is None else len(self.earlier)
@@ -263,7 +267,7 @@ def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> t
     All depend on the sets of members alone.
     """
     group, identity = np.repeat(np.arange(len(sizes)), sizes), identities(ref)
-    if len(np.unique(identity)) < len(identity):
+    if not np.diff(np.sort(identity)).all():
         raise PrivacyViolation("a row reached the gate twice")
     by_ref = np.lexsort((ref[:, 1], ref[:, 0], group))
     members = ref[by_ref]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
-from decimal import Decimal
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -15,6 +13,7 @@ from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Interval
 from stream_anon.core.record_template import ENVELOPE
 from stream_anon.core.schema import Schema
+from stream_anon.formats.arrow.rows import ArrowRows, paths
 from stream_anon.formats.format import Format, Part, TableError, refuse_same_names
 
 _TELLING = 10_000  # records that show what types the columns of a file have
@@ -80,36 +79,18 @@ class Parquet(Format):
         with path.open("rb") as raw:
             try:
                 file = parquet.ParquetFile(raw)
-                refuse_same_names(str(path), list(_paths(file.schema_arrow)))
+                refuse_same_names(str(path), list(paths(file.schema_arrow)))
                 total, number = max(file.metadata.num_rows, 1), 1
                 for part in file.iter_batches(batch_size=at_once):
-                    cells = [_as_json(row) for row in part.to_pylist()]
-                    numbers = np.arange(number, number + len(cells))
-                    yield Part(number, numbers, cells, (number - 1 + len(cells)) / total)
-                    number += len(cells)
+                    rows = ArrowRows(part)
+                    yield Part(number, np.arange(number, number + len(rows)), rows, (number - 1 + len(rows)) / total)
+                    number += len(rows)
             except arrow().ArrowInvalid:
                 raise TableError(f"{path}: not a Parquet file") from None
 
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> ParquetWriter:
         """Return a writer of row groups."""
         return ParquetWriter(file)
-
-
-def _paths(fields: Iterable[Any], prefix: str = "") -> Iterator[str]:
-    """Yield the dotted names of columns, and of the fields inside them."""
-    for field in fields:
-        yield f"{prefix}{field.name}"
-        if field.type.num_fields and hasattr(field.type, "field"):
-            yield from _paths(map(field.type.field, range(field.type.num_fields)), f"{prefix}{field.name}.")
-
-
-def _as_json(value: Any) -> Any:
-    """Return a cell as JSON would hold it: dates and instants as text, decimals as numbers, no nulls in objects."""
-    if isinstance(value, dict):
-        return {name: _as_json(cell) for name, cell in value.items() if cell is not None}
-    if isinstance(value, date):  # an instant is a date too
-        return value.isoformat()
-    return float(value) if isinstance(value, Decimal) else value
 
 
 def arrow() -> Any:

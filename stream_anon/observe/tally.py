@@ -13,6 +13,7 @@ from stream_anon.core.decode import LineCount, Rejection
 from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats, Ints, Tree
 from stream_anon.core.loss.sensitive import sensitive_loss
+from stream_anon.core.publish import rows_of, together
 
 _BINS = 4096
 
@@ -92,17 +93,20 @@ class Tally:
 
     def publish(self, groups: Sequence[Group], now: float) -> None:
         """Count groups that left."""
-        for group in groups:
-            size = len(group)
-            self.published += size
-            self.groups[str(group.reason)] += 1
-            self.smallest = min(self.smallest or group.people, group.people)
-            for name, nodes in group.raised.items():
-                self._raise(name, nodes, group)
-            self._losses += group.losses * size
-            self._loss += group.loss * size
-        if groups:
-            self.delays.add(now - np.concatenate([group.arrived for group in groups]))
+        for released, places in together(groups):
+            rows, begins = rows_of(released, places)
+            sizes = np.diff(begins)
+            self.published += len(rows)
+            self.groups.update([str(released.reasons[place]) for place in places])
+            fewest = min([released.people[place] for place in places])
+            self.smallest = min(self.smallest or fewest, fewest)
+            self._losses += sizes @ released.losses[places]
+            self._loss += float(sizes @ np.array([released.loss[place] for place in places]))
+            self.delays.add(now - released.rows.arrived[rows])
+            if released.shown is not released.rows.sensitive:
+                for group in map(released.group, places):
+                    for name, nodes in group.raised.items():
+                        self._raise(name, nodes, group)
 
     def _raise(self, name: str, nodes: Ints, group: Group) -> None:
         [tree] = [column.hierarchy for column in group.schema.sensitive if column.name == name]
