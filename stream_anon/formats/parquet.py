@@ -6,13 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-import msgspec
 import numpy as np
 
 from stream_anon.core.gate import Group
-from stream_anon.core.hierarchy import Interval
-from stream_anon.core.record_template import ENVELOPE
-from stream_anon.core.schema import Schema
+from stream_anon.formats.arrow.published import published_table, solid
 from stream_anon.formats.arrow.rows import ArrowRows, paths
 from stream_anon.formats.format import Format, Part, TableError, refuse_same_names
 
@@ -35,13 +32,12 @@ class ParquetWriter:
 
     def _write_held(self) -> None:
         pa = arrow()
-        records = [msgspec.to_builtins(record) for group in self._held for record in group.records()]
         try:
             if self._writer is None:
-                first = pa.Table.from_pylist(records).schema
-                types = [pa.field(f.name, _solid(pa, f, self._held[0].schema)) for f in first]
-                self._writer = pa.parquet.ParquetWriter(self._file, pa.schema(types))
-            table = pa.Table.from_pylist(records, schema=self._writer.schema)
+                self._writer = pa.parquet.ParquetWriter(
+                    self._file, solid(published_table(self._held).schema, self._held)
+                )
+            table = published_table(self._held, self._writer.schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise TableError("a column has values of different types: Parquet cannot hold it, CSV can") from None
         self._writer.write_table(table)
@@ -53,18 +49,6 @@ class ParquetWriter:
             self._write_held()
         if self._writer is not None:
             self._writer.close()
-
-
-def _solid(pa: Any, column: Any, schema: Schema) -> Any:
-    """Return a column's type: of an interval by its policy, of others by the values; text where there were none."""
-    if column.name == ENVELOPE:  # without a subject no record shows the type of `subjects`
-        kinds = {pa.int64(): ("row", "size", "subjects"), pa.string(): ("policy", "group"), pa.float64(): ("loss",)}
-        types = {name: kind for kind, names in kinds.items() for name in names}
-        return pa.struct([(fact.name, types[fact.name]) for fact in column.type])
-    for quasi in schema.quasi:
-        if quasi.name == column.name and isinstance(quasi.hierarchy, Interval):
-            return pa.list_(pa.float64() if quasi.type == "number" else pa.int64())
-    return pa.string() if pa.types.is_null(column.type) else column.type
 
 
 class Parquet(Format):
