@@ -12,7 +12,6 @@ import numpy as np
 
 from stream_anon.core.batch import Batch, Objects
 from stream_anon.core.hierarchy import Ints, Tree, ValueSet
-from stream_anon.core.record_template import each_as_json
 
 if TYPE_CHECKING:
     from stream_anon.core.gate import Group, Released
@@ -47,11 +46,16 @@ def encode_lines(groups: Sequence[Group]) -> bytes:
 
 def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
     """Write the records of each group as JSON; neighbours that were released together are written together."""
-    for released, places in together(groups):
-        if released.schema.template.flat:
-            yield from _written(released, places)
-        else:
-            yield from (list(map(_JSON.encode, records_of(released.group(place)))) for place in places)
+    first = 0
+    for last in range(1, len(groups) + 1):
+        one, end = groups[last - 1], last == len(groups)
+        if end or groups[last].released is not one.released or groups[last].place != one.place + 1:
+            template = one.released.schema.template
+            if template.flat:
+                yield from template.written(one.released, groups[first].place, one.place + 1)
+            else:
+                yield from (list(map(_JSON.encode, records_of(group))) for group in groups[first:last])
+            first = last
 
 
 def together(groups: Sequence[Group]) -> Iterator[tuple[Released, list[int]]]:
@@ -127,16 +131,3 @@ def raised_values(rows: Batch, shown: Ints, schema: Schema) -> Objects:
         assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
         values[row, s] = tree.labels[int(shown[row, s])]  # sensitive columns come first
     return values
-
-
-def _written(released: Released, places: Sequence[int]) -> Iterator[list[bytes]]:
-    """Write the records of some groups as JSON, if the template is flat; values are written all together."""
-    template, (rows, begins) = released.schema.template, rows_of(released, places)
-    columns = [each_as_json(column) for column in released.values[rows].T.tolist()]
-    labels = template.labels(released.low[places], released.high[places])
-    spans = list(pairwise(begins.tolist()))
-    for q, values in template.sets:
-        codes = released.rows.qi[rows, q]
-        labels[q] = each_as_json([values.label_of(codes[a:b]) for a, b in spans])
-    for place, cells, (a, b) in zip(places, zip(*labels, strict=True), spans, strict=True):
-        yield template.written(cells, [column[a:b] for column in columns], released.envelope(place))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,6 @@ from stream_anon.core.decode import LineCount, Rejection
 from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats, Ints, Tree
 from stream_anon.core.loss.sensitive import sensitive_loss
-from stream_anon.core.publish import rows_of, together
 
 _BINS = 4096
 
@@ -93,20 +93,21 @@ class Tally:
 
     def publish(self, groups: Sequence[Group], now: float) -> None:
         """Count groups that left."""
-        for released, places in together(groups):
-            rows, begins = rows_of(released, places)
-            sizes = np.diff(begins)
-            self.published += len(rows)
+        for _, run in groupby(groups, key=lambda group: id(group.released)):
+            some = list(run)
+            released, places = some[0].released, [group.place for group in some]
+            sizes = np.array([len(group) for group in some])
+            self.published += int(sizes.sum())
             self.groups.update([str(released.reasons[place]) for place in places])
             fewest = min([released.people[place] for place in places])
             self.smallest = min(self.smallest or fewest, fewest)
             self._losses += sizes @ released.losses[places]
             self._loss += float(sizes @ np.array([released.loss[place] for place in places]))
-            self.delays.add(now - released.rows.arrived[rows])
-            if released.shown is not released.rows.sensitive:
-                for group in map(released.group, places):
-                    for name, nodes in group.raised.items():
-                        self._raise(name, nodes, group)
+            for group in some if released.shown is not released.rows.sensitive else ():
+                for name, nodes in group.raised.items():
+                    self._raise(name, nodes, group)
+        if groups:
+            self.delays.add(now - np.concatenate([group.arrived for group in groups]))
 
     def _raise(self, name: str, nodes: Ints, group: Group) -> None:
         [tree] = [column.hierarchy for column in group.schema.sensitive if column.name == name]

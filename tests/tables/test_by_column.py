@@ -127,7 +127,7 @@ POLICY = {
         "age": {
             "role": "quasi_identifier",
             "type": "integer",
-            "hierarchy": {"kind": "interval", "range": [0, 120]},
+            "hierarchy": {"kind": "interval", "range": [0, 120], "snap": [5, 20]},
             "missing": "leaf",
         },
         "sex": {"role": "quasi_identifier", "type": "category", "hierarchy": {"kind": "flat", "values": ["f", "m"]}},
