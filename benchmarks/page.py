@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kafka import KafkaProducer
+from confluent_kafka import Producer
 
 from stream_anon.demo import admissions
 from stream_anon.demo.cluster import DEAD, INPUT, OUTPUT, kafka_policy
@@ -80,11 +80,12 @@ def measure(tabs: int, seconds: float, phases: int, rate: int) -> dict[str, Any]
 
 def produce(bootstrap: str, rate: int, over: threading.Event) -> None:
     """Send records at a rate until told to stop."""
-    producer, records = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20), admissions(1)
+    producer, records = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20}), admissions(1)
     while not over.wait(0.1):
         for record in islice(records, rate // 10):
-            producer.send(INPUT, value=record)
-    producer.close()
+            producer.produce(INPUT, value=record)
+        producer.poll(0)
+    producer.flush(10)
 
 
 def phase(pid: int, port: int, tabs: int, seconds: float) -> tuple[int, float, float, int]:

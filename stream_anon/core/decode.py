@@ -35,6 +35,8 @@ _AS_THEY_ARE: dict[str, frozenset[type]] = {
     "category": frozenset({str, int, bool}),
     "integer": frozenset({int}),
     "number": frozenset(),
+    "integer or text": frozenset({int, str}),
+    "number or text": frozenset({str}),
     "timestamp": frozenset({str, int}),
     "any": frozenset({str, int, bool}),
     "identifier": frozenset({str, int, bool}),
