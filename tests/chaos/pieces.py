@@ -17,6 +17,8 @@ from typing import Any
 from chaos import CLIENTS, HERE, MUST_BE_ZERO
 
 KINDS = [*CLIENTS, "mixed"]
+SCENES = {"one": [], "line": ["--line"], "three": ["--brokers", "3"], "unclean": ["--brokers", "3", "--unclean"]}
+"""One broker; a bad line before it; three brokers; three that may elect a leader which was left behind."""
 
 
 def done(file: Path) -> list[dict[str, Any]]:
@@ -29,14 +31,17 @@ def total(pieces: list[dict[str, Any]]) -> dict[str, object]:
     counts = ("kills", "records", "published", "uncommitted_records", "left_for_successor", *MUST_BE_ZERO)
     events: Counter[str] = Counter()
     clients: Counter[str] = Counter()
+    scenes: Counter[str] = Counter()
     for piece in pieces:
         events.update(piece["events"])
         clients[piece["client"]] += piece["kills"]
+        scenes[piece["scene"]] += piece["kills"]
     return {
         "pieces": len(pieces),
         **{name: sum(piece[name] for piece in pieces) for name in counts},
         "events": dict(events),
         "kills_by_client": dict(clients),
+        "kills_by_scene": dict(scenes),
         "kills_with_ledger_topic": sum(piece["kills"] for piece in pieces if piece["ledger_topic"]),
         "not_consuming": sum(not piece["still_consuming"] for piece in pieces),
     }
@@ -48,6 +53,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=300, help="failures in all")
     parser.add_argument("--piece", type=int, default=20, help="failures of one piece")
     parser.add_argument("--client", choices=KINDS, help="one kind of client alone; else all in turns")
+    parser.add_argument("--scenes", nargs="+", choices=list(SCENES), default=["one", "line", "three"])
     parser.add_argument("--rate", type=float, default=1_100)
     parser.add_argument("--ledger", action="store_true")
     options = parser.parse_args()
@@ -56,6 +62,7 @@ def main() -> None:
         command = [sys.executable, str(HERE / "chaos.py"), "--seed", str(1 + number)]
         command += ["--kills", str(min(options.piece, options.kills - before))]
         command += ["--client", options.client or KINDS[number % len(KINDS)]]
+        command += SCENES[options.scenes[number // len(KINDS) % len(options.scenes)]]
         command += ["--rate", str(options.rate)]
         command += ["--ledger"] if options.ledger else []
         ran = subprocess.run(command, stdout=subprocess.PIPE, check=True)
