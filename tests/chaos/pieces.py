@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -47,27 +48,34 @@ def total(pieces: list[dict[str, Any]]) -> dict[str, object]:
     }
 
 
+def play(options: argparse.Namespace, number: int, kills: int) -> bytes:
+    """Run one piece and return its result as a line; clients change from piece to piece, then scenes."""
+    command = [sys.executable, str(HERE / "chaos.py"), "--seed", str(1 + number), "--kills", str(kills)]
+    command += ["--client", options.client or KINDS[number % len(KINDS)], "--rate", str(options.rate)]
+    command += SCENES[options.scenes[number // len(KINDS) % len(options.scenes)]]
+    command += ["--ledger"] if options.ledger else []
+    return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path, help="keeps the pieces, one JSON line each")
     parser.add_argument("--kills", type=int, default=300, help="failures in all")
     parser.add_argument("--piece", type=int, default=20, help="failures of one piece")
+    parser.add_argument("--beside", type=int, default=1, help="pieces at once: most of the time they wait")
     parser.add_argument("--client", choices=KINDS, help="one kind of client alone; else all in turns")
     parser.add_argument("--scenes", nargs="+", choices=list(SCENES), default=["one", "line", "three"])
     parser.add_argument("--rate", type=float, default=1_100)
     parser.add_argument("--ledger", action="store_true")
     options = parser.parse_args()
-    while (before := sum(piece["kills"] for piece in done(options.file))) < options.kills:
-        number = len(done(options.file))
-        command = [sys.executable, str(HERE / "chaos.py"), "--seed", str(1 + number)]
-        command += ["--kills", str(min(options.piece, options.kills - before))]
-        command += ["--client", options.client or KINDS[number % len(KINDS)]]
-        command += SCENES[options.scenes[number // len(KINDS) % len(options.scenes)]]
-        command += ["--rate", str(options.rate)]
-        command += ["--ledger"] if options.ledger else []
-        ran = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        with options.file.open("ab") as file:
-            file.write(ran.stdout)
+    pieces = done(options.file)
+    number, missing = len(pieces), options.kills - sum(piece["kills"] for piece in pieces)
+    with ThreadPoolExecutor(options.beside) as beside:
+        sizes = [min(options.piece, missing - before) for before in range(0, missing, options.piece)]
+        playing = [beside.submit(play, options, number + place, kills) for place, kills in enumerate(sizes)]
+        for piece in as_completed(playing):
+            with options.file.open("ab") as file:
+                file.write(piece.result())
     sys.stdout.write(json.dumps(total(done(options.file))) + "\n")
 
 

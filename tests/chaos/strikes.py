@@ -174,7 +174,8 @@ def _own(chaos: Chaos) -> LocalBroker:
 
 def _takes_records(chaos: Chaos) -> bool:
     """Tell whether the broker takes a record for each partition of the dead letters, which nobody counts."""
-    with contextlib.closing(KafkaProducer(bootstrap_servers=chaos.bootstrap, delivery_timeout_ms=15_000)) as canary:
+    times = {"request_timeout_ms": 10_000, "delivery_timeout_ms": 15_000}
+    with contextlib.closing(KafkaProducer(bootstrap_servers=chaos.bootstrap, **times)) as canary:
         sent = [canary.send(chaos.topics["dead"], value=b"{}", partition=number) for number in range(2)]
         try:
             return all(each.get(timeout=20) for each in sent)
