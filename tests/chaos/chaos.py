@@ -21,6 +21,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import CoordinatorNotAvailableError, KafkaError
 from line import Line
+from nursery import Member
 from producer import MARK, PARTITIONS, Producer
 from strikes import ACCESS_LISTS, FAULTS, PATIENCE, usual
 
@@ -73,23 +74,18 @@ class Chaos:
         admin.close()
         self.producer = Producer(bootstrap, self.topics["in"], options.rate)
         self.random = random.Random(options.seed)
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[Member] = []
         self.events: Counter[str] = Counter()
         self.restarts = self.started = 0
         self.begun = 0.0
         self.in_topic = self.left_announced = 0
-        self.log = (self.folder / "workers.log").open("ab")
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, str(HERE / "worker.py"), str(self.policy), "--dwell", str(self.options.dwell)]
-        if self.options.no_announce:
-            command.append("--no-announce")
-        if self.options.client == "mixed":
-            command += ["--client", CLIENTS[self.started % 2]]
+    def start_worker(self) -> Member:
+        client = CLIENTS[self.started % 2] if self.options.client == "mixed" else None
         self.started, self.begun = self.started + 1, time.monotonic()
-        process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
-        self.workers.append(process)
-        return process
+        how = {"policy": self.policy, "dwell": self.options.dwell, "client": client}
+        self.workers.append(Member({**how, "announce": not self.options.no_announce}, self.folder / "workers.log"))
+        return self.workers[-1]
 
     def supervise(self, seconds: float) -> None:
         """Wait, and replace workers that ended by themselves."""
@@ -240,7 +236,6 @@ class Chaos:
             if process.poll() is None:
                 process.kill()
                 process.wait()
-        self.log.close()
 
 
 def judge(chaos: Chaos, places: dict[int, tuple[int, int]]) -> dict[str, object]:
