@@ -40,10 +40,11 @@ _TIDY_EVERY = 1.0  # seconds between commits that only move positions
 class InFlight:
     """A transaction in progress, and the time it has cost the loop so far, in seconds.
 
-    `texts` is what it commits beside the offsets, as soon as that is known.
+    `texts` is what it commits beside the offsets, as soon as that is known; `announcing` the number of rows it names.
     """
 
     plan: Plan
+    announcing: int
     texts: Mapping[int, Committed]
     began: float
     took: float
@@ -184,8 +185,7 @@ class Worker:
     @property
     def _unannounced(self) -> int:
         """The number of rows formed that the transaction in progress does not announce."""
-        announcing = () if self._in_flight is None else self._in_flight.plan.announcing
-        return sum(map(len, self.state.formed)) - sum(map(len, announcing))
+        return self.state.formed_rows - (0 if self._in_flight is None else self._in_flight.announcing)
 
     def transact(self, wait: bool = True) -> None:
         """Run a transaction: announce what was formed, publish what was announced, commit.
@@ -243,7 +243,8 @@ class Worker:
             transport.send(plan.records(output))  # publish what was announced
             transport.commit()  # after every record was taken
 
-        self._in_flight = InFlight(plan, texts, began, took, transport.run_in_background(carry_out))
+        rows = sum(map(len, plan.announcing))
+        self._in_flight = InFlight(plan, rows, texts, began, took, transport.run_in_background(carry_out))
 
     def _end(self) -> bool:
         """Wait for the transaction in progress, if any, and record what is durable; return False if it failed.
