@@ -50,7 +50,7 @@ def total(pieces: list[dict[str, Any]]) -> dict[str, object]:
 
 def play(options: argparse.Namespace, number: int, kills: int) -> bytes:
     """Run one piece and return its result as a line; clients change from piece to piece, then scenes."""
-    command = [sys.executable, str(HERE / "chaos.py"), "--seed", str(1 + number), "--kills", str(kills)]
+    command = [sys.executable, str(HERE / "chaos.py"), "--seed", str(options.seed + number), "--kills", str(kills)]
     command += ["--client", options.client or KINDS[number % len(KINDS)], "--rate", str(options.rate)]
     command += SCENES[options.scenes[number // len(KINDS) % len(options.scenes)]]
     command += ["--ledger"] if options.ledger else []
@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--client", choices=KINDS, help="one kind of client alone; else all in turns")
     parser.add_argument("--scenes", nargs="+", choices=list(SCENES), default=["one", "line", "three"])
     parser.add_argument("--rate", type=float, default=1_100)
+    parser.add_argument("--seed", type=int, default=1, help="that of the first piece")
     parser.add_argument("--ledger", action="store_true")
     options = parser.parse_args()
     pieces = done(options.file)

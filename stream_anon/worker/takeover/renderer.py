@@ -41,7 +41,7 @@ class GroupRenderer:
         key, fixed, write = self._key, [], self._core.write(groups)
         for group, (first, last), earliest, records in zip(groups, pairwise(ends), oldest, write, strict=True):
             raised = {name: len(nodes) for name, nodes in group.raised.items()}
-            told = reason or group.reason.value
+            told = reason or str(group.reason)
             facts = GroupFacts(told, arrived[first:last], earliest, born[first:last], group.losses, raised)
             fixed.append(Formed(group, group.members, records, digest_of(key, records), facts))
         return fixed
