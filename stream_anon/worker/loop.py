@@ -83,8 +83,9 @@ class Worker:
         self._stop = False
 
     def stop(self) -> None:
-        """Ask the loop to drain and end; safe to call from a signal handler."""
+        """Ask the loop to drain and end; safe to call from a signal handler, or from another thread."""
         self._stop = True
+        self.state.round.end()
 
     @property
     def ready(self) -> bool:
@@ -122,6 +123,7 @@ class Worker:
         """
         limit = self._poll_limit.limit(self.throttle.readable(self.state, self._unannounced))
         polled = self._poll(limit)
+        self.state.round.start()
         now, news = self._clock(), polled.news
         if self._in_flight is not None and (self._in_flight.pending.done() or self.ownership.concerned(news)):
             if not self._end():

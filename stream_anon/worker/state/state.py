@@ -19,6 +19,7 @@ from stream_anon.stream import Outcome
 from stream_anon.worker.core import Core
 from stream_anon.worker.group_life import Formed, Published
 from stream_anon.worker.ledger.ledger import Offsets
+from stream_anon.worker.pace.round_budget import RoundBudget
 from stream_anon.worker.planner import Plan
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.engines import Engines
@@ -43,6 +44,7 @@ class WorkerState:
         self.formed_rows = 0
         self.engines = Engines(core.engine, apart=settings.apart)
         self.renderer = GroupRenderer(core)
+        self.round = RoundBudget(settings.delay)
         self._back: list[Batch] = []
         self._largest = self._largest_letter = 1_000_000
         self._core, self._settings, self._observer = core, settings, observer
@@ -114,17 +116,23 @@ class WorkerState:
 
     def push(self, rows: Batch, now: float) -> None:
         """Push rows; those that find no room come back, and reading stops until something has left."""
-        for outcome, rest in self.engines.push(rows, now):
+        for outcome, rest in self.engines.push(rows, now, self.round.more):
             self._release([outcome], now)
             if len(rest):
                 self._back.append(rest)
 
     def tick(self, now: float) -> None:
-        """Release the rows that are due."""
-        back, self._back = self._back, []
-        for rows in back:
+        """Release the rows that are due, and push again what came back, as far as the time of the round allows."""
+        back, most = self._back, self._settings.poll_records
+        pieces = [rows.take(slice(at, at + most)) for rows in back for at in range(0, len(rows), most)]
+        self._back, pushed = [], 0
+        for rows in pieces:
+            if pushed and not self.round.more():
+                break
             self.push(rows, now)
-        self._release(self.engines.tick(now), now)
+            pushed += 1
+        self._back += pieces[pushed:]
+        self._release(self.engines.tick(now, self.round.more), now)
 
     # what leaves
 
