@@ -89,6 +89,7 @@ def run(
         more += [] if max_suppressed is None else ["--max-suppressed", str(max_suppressed)]
         supervise(policy, workers, more, instance, status_host, status_port)
         return
+    from stream_anon.kafka.clients import client_of
     from stream_anon.observe.logs import log_to
     from stream_anon.observe.metrics import Metrics
     from stream_anon.observe.observer import Observers
@@ -96,6 +97,7 @@ def run(
     from stream_anon.observe.watch import RejectionWatch
     from stream_anon.worker.collector import calm_collector
     from stream_anon.worker.loop import Worker
+    from stream_anon.worker.outlook import LagWatch, hear_signals
 
     make_ready(schema)
     log_to()
@@ -108,6 +110,9 @@ def run(
     worker = Worker(transport, core_of(schema), settings, Observers(metrics, watch))
     received: list[int] = []
 
+    def age() -> float:
+        return time.monotonic() - metrics.last_round
+
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
         worker.stop()
@@ -115,18 +120,21 @@ def run(
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    hear_signals([signal.SIGTERM, signal.SIGINT], lambda _: worker.stop())
     if slot is not None:
         threading.Thread(target=_outlive_nobody, args=[worker.stop], name="parent", daemon=True).start()
     status = None
     if status_port:
+        probe = client_of(kafka.client).probe(kafka.bootstrap, kafka.group, kafka.options)
+        LagWatch(age, lambda: worker.positions, lambda: probe.ends(kafka.input), metrics.lag).start()
         status = StatusServer(
             metrics.registry,
-            lambda: time.monotonic() - metrics.last_round < _HANGING,
+            lambda: age() < _HANGING,
             lambda: worker.ready,
             status_host,
             status_port,
             lambda: watch.warning,
-            lambda: worker.unready,
+            lambda: worker.unready if age() < _HANGING else f"no round has ended for {age():.0f} s",
         ).start()
         output.say(f"status: http://{status_host}:{status_port}/metrics")
     output.say(f"{loaded.policy.name}: {kafka.input} → {kafka.output} — next: read {kafka.output}; stop with SIGTERM")

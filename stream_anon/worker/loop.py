@@ -89,8 +89,13 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether all assigned partitions are being processed."""
-        return self.ownership.complete
+        """Whether all assigned partitions are being processed, and will be."""
+        return self.ownership.complete and not self._stop
+
+    @property
+    def positions(self) -> dict[int, int]:
+        """The next offset to read of each partition; another thread may ask."""
+        return {number: partition.position for number, partition in dict(self.state.partitions).items()}
 
     @property
     def unready(self) -> str:
