@@ -67,10 +67,9 @@ def session() -> Iterator[Any]:
 
 
 def people(session: Any) -> Any:
-    return session.sql(
-        "select concat('p', id) patient, cast(pmod(hash(id), 90) as bigint) age, "
-        f"lpad(pmod(hash(id, 1), 1000), 3, '0') zip, concat('i', pmod(hash(id, 2), 7)) illness, id ward, concat('secret', id) name from range(0, {ROWS}, 1, 3)"
-    )
+    age, zipped = "cast(pmod(hash(id), 90) as bigint) age", "lpad(pmod(hash(id, 1), 1000), 3, '0') zip"
+    others = "concat('i', pmod(hash(id, 2), 7)) illness, id ward, concat('secret', id) name"
+    return session.sql(f"select concat('p', id) patient, {age}, {zipped}, {others} from range(0, {ROWS}, 1, 3)")
 
 
 def test_recounted_by_spark(session: Any) -> None:
