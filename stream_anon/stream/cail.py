@@ -126,6 +126,7 @@ class Cail(Algorithm):
             rows = rows[np.argsort(columns.serial[rows], kind="stable")]
             blocks += self._clearing.divide(columns.qi, columns.subject, rows, self._veto.pooled.people)
         groups, rest = self._veto.settle(columns, blocks + parked, len(parked))
+        self._veto.heed()  # before another block forms that could leave by itself
         self._early.learn(groups, columns.qi)
         return sorted(groups, key=lambda group: int(columns.serial[group].min())), rest  # the most urgent first
 
