@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from itertools import chain, groupby, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from stream_anon.core.batch import Batch, Objects
 from stream_anon.core.hierarchy import Ints, Tree, ValueSet
-from stream_anon.core.record_template import each_as_json
 
 if TYPE_CHECKING:
     from stream_anon.core.gate import Group, Released
@@ -50,11 +50,71 @@ def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
     for last in range(1, len(groups) + 1):
         one, end = groups[last - 1], last == len(groups)
         if end or groups[last].released is not one.released or groups[last].place != one.place + 1:
-            if one.released.schema.template.flat:
-                yield from _written(one.released, groups[first].place, one.place + 1)
+            template = one.released.schema.template
+            if template.flat:
+                yield from template.written(one.released, groups[first].place, one.place + 1)
             else:
                 yield from (list(map(_JSON.encode, records_of(group))) for group in groups[first:last])
             first = last
+
+
+def together(groups: Sequence[Group]) -> Iterator[tuple[Released, list[int]]]:
+    """Yield runs of groups that were released together, as their places in what was released."""
+    for _, run in groupby(groups, key=lambda group: id(group.released)):
+        found = list(run)
+        yield found[0].released, [group.place for group in found]
+
+
+def rows_of(released: Released, places: Sequence[int]) -> tuple[Ints, Ints]:
+    """Return the rows of some groups, one group after the other, and where each begins among them."""
+    starts, chosen = np.asarray(released.starts, dtype=np.int64), np.asarray(places, dtype=np.int64)
+    sizes = starts[chosen + 1] - starts[chosen]
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    return np.repeat(starts[chosen] - begins[:-1], sizes) + np.arange(begins[-1]), begins
+
+
+class PublishedColumns(NamedTuple):
+    """What is published of some groups, by column: `sizes` rows of each group, one group after the other.
+
+    `labels` and the columns of the envelope have an entry per group, `values` and `row` one per row.
+    """
+
+    sizes: Ints
+    labels: dict[str, list[Any]]
+    values: dict[str, Objects]
+    policy: str
+    group: list[str]
+    row: Ints
+    size: list[int]
+    subjects: list[int | None]
+    loss: list[float]
+
+
+def columns_of(released: Released, places: Sequence[int]) -> PublishedColumns:
+    """Return the columns of some groups."""
+    schema, (rows, begins) = released.schema, rows_of(released, places)
+    labels: dict[str, list[Any]] = {}
+    for q, column in enumerate(schema.quasi):
+        hierarchy = column.hierarchy
+        if isinstance(hierarchy, ValueSet):
+            codes = released.rows.qi[rows, q]
+            labels[column.name] = [hierarchy.label_of(codes[a:b]) for a, b in pairwise(begins.tolist())]
+        else:
+            label = lru_cache(maxsize=65_536)(hierarchy.label)
+            labels[column.name] = list(map(label, released.low[places, q].tolist(), released.high[places, q].tolist()))
+    told, sizes = [released.envelope(place) for place in places], np.diff(begins)
+    first = np.array([envelope.first for envelope in told], dtype=np.int64)
+    return PublishedColumns(
+        sizes=sizes,
+        labels=labels,
+        values={name: released.values[rows, p] for p, name in enumerate(schema.published)},
+        policy=schema.template.policy,
+        group=[envelope.group for envelope in told],
+        row=np.arange(len(rows)) + np.repeat(first - begins[:-1], sizes),
+        size=[envelope.size for envelope in told],
+        subjects=[envelope.subjects for envelope in told],
+        loss=[envelope.loss for envelope in told],
+    )
 
 
 def values_of(group: Group) -> Objects:
@@ -71,17 +131,3 @@ def raised_values(rows: Batch, shown: Ints, schema: Schema) -> Objects:
         assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
         values[row, s] = tree.labels[int(shown[row, s])]  # sensitive columns come first
     return values
-
-
-def _written(released: Released, first: int, last: int) -> Iterator[list[bytes]]:
-    """Write the records of some groups as JSON, if the template is flat; values are written all together."""
-    template, starts, begin = released.schema.template, released.starts, released.starts[first]
-    columns = [each_as_json(column) for column in released.values[begin : starts[last]].T.tolist()]
-    labels = template.labels(released.low[first:last], released.high[first:last])
-    for q, values in template.sets:
-        labels[q] = each_as_json(
-            [values.label_of(released.rows.qi[a:b, q]) for a, b in pairwise(starts[first : last + 1])]
-        )
-    for g, cells in zip(range(first, last), zip(*labels, strict=True), strict=True):
-        a, b = starts[g] - begin, starts[g + 1] - begin
-        yield template.written(cells, [column[a:b] for column in columns], released.envelope(g))
