@@ -2,8 +2,8 @@
 
 Five quasi-identifiers, ten sensitive values of which one has the share said (even, 80 %, 97 %), k = 10, a bound of
 1,000 arrivals. Each model is as strict as the table can bear with something to spare; what no window can satisfy is not
-asked for. With `by_job`, values follow a quasi-identifier, so that rows which are alike mostly share one. `table 4` is the
-source's personal (l, c): an l of 2 to 10 for each of 14 values.
+asked for. With `by_job`, values follow a quasi-identifier, so that rows which are alike mostly share one. `table 4` is
+the source's personal (l, c): an l of 2 to 10 for each of 14 values.
 
     python benchmarks/stream.py --skew --json
 """
