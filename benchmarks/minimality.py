@@ -42,7 +42,7 @@ STREAM: dict[str, dict[str, Any]] = {
     "fads": {"name": "fads"},
 }
 BATCH = ("sweep", "mondrian", "k-member", "l-clustering", "lc-clustering")
-"""The last three choose by value: k-member by what helps, the others by definition."""
+"""The last two choose by value, by definition."""
 
 GUARDED = 0.3
 """The share of people who guard the node above their value."""

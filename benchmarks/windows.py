@@ -2,7 +2,7 @@
 
 Rows are made up as positions, without records, so that the engine alone is measured: five quasi-identifiers, skewed and
 correlated. Loss is NCP per cell; processor time is that of the engine's calls. `kept_per_row` is what
-the engine keeps about a waiting row beside its own columns, in bytes, when it is fullest: looked at a hundred times.
+the engine keeps about a waiting row beside its own columns, in bytes, when it is about fullest.
 
     python benchmarks/windows.py --json
     python benchmarks/windows.py --rows 5000000 --delay 1000 10000 100000 1000000 --json --plot windows.svg
@@ -132,7 +132,7 @@ def _run(schema: Schema, rows: int, seed: int) -> dict[str, Any]:
     rng, engine = np.random.default_rng(seed), build(schema)
     spent = lost = 0.0
     left = longest = fullest = kept = 0
-    for number, first in enumerate(range(0, rows, BATCH)):
+    for first in range(0, rows, BATCH):
         batch = _rows(schema, min(BATCH, rows - first), first, rng)
         begin = time.process_time()
         outcome = engine.push(batch, 0.0)
@@ -140,7 +140,7 @@ def _run(schema: Schema, rows: int, seed: int) -> dict[str, Any]:
         spent, longest = spent + took, max(longest, took)
         left += sum(map(len, outcome.groups))
         lost += sum(group.loss * len(group) for group in outcome.groups)
-        if len(engine) > fullest and number % max(1, rows // BATCH // 100) == 0:
+        if len(engine) > 1.02 * fullest:
             fullest = len(engine)
             kept = round((_bytes(engine, set()) - _bytes(engine.waiting(), set())) / fullest)
     return {

@@ -6,7 +6,8 @@ them joins them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -74,6 +75,15 @@ class Batch(msgspec.Struct, frozen=True, eq=False):
         if len(batches) == 1:
             return batches[0]
         return Batch(*map(np.concatenate, zip(*map(astuple, batches), strict=True)))
+
+
+def cut(rows: Ints, at: Iterable[int]) -> list[Ints]:
+    """Return the parts of some rows between the places given: `numpy.split`, faster where there are many parts.
+
+    >>> cut(np.arange(5), [2, 4])
+    [array([0, 1]), array([2, 3]), array([4])]
+    """
+    return [rows[start:end] for start, end in pairwise([0, *at, len(rows)])]
 
 
 def identities(ref: Ints) -> Ints:

@@ -263,10 +263,12 @@ def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> t
 
     All depend on the sets of members alone.
     """
-    group, identity = np.repeat(np.arange(len(sizes)), sizes), identities(ref)
-    if not np.diff(np.sort(identity)).all():
+    small = np.uint16 if len(sizes) <= 1 << 16 else np.int64  # sixteen bits are sorted without comparing
+    group, identity = np.repeat(np.arange(len(sizes), dtype=small), sizes), identities(ref)
+    ascending = np.argsort(identity)
+    if not np.diff(identity[ascending]).all():
         raise PrivacyViolation("a row reached the gate twice")
-    by_ref = np.lexsort((ref[:, 1], ref[:, 0], group))
+    by_ref = ascending[np.argsort(group[ascending], kind="stable")]
     members = ref[by_ref]
     refs = members.astype("<i8").tobytes()
     key, policy = schema.keys.group, schema.fingerprint.encode()
@@ -276,7 +278,8 @@ def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> t
         shuffles.append(hashlib.shake_256(secret).digest((end - start) // 2))
         ids.append(secret[:8].hex())
     shuffle = np.frombuffer(b"".join(shuffles), dtype="<u8")
-    return np.asarray(by_ref[np.lexsort((shuffle, group))]), members, ids
+    shuffled = np.argsort(shuffle, kind="stable")
+    return np.asarray(by_ref[shuffled[np.argsort(group[shuffled], kind="stable")]]), members, ids
 
 
 def _losses(qi: Ints, starts: Ints, low: Ints, high: Ints, schema: Schema) -> Floats:

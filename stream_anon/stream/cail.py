@@ -118,7 +118,7 @@ class Cail(Algorithm):
         waiting = [self._pools.rows(pool) for pool in pools]
         parked = [parked.slots for pool in pools for parked in pool.parked]
         everything = np.concatenate([*waiting, *parked])
-        if not self._veto.possible(columns, everything):
+        if not self._veto.blind and not self._veto.possible(columns, everything):
             return [], everything
         self._veto.heed()
         blocks: list[Ints] = []
@@ -126,8 +126,9 @@ class Cail(Algorithm):
             rows = rows[np.argsort(columns.serial[rows], kind="stable")]
             blocks += self._clearing.divide(columns.qi, columns.subject, rows, self._veto.pooled.people)
         groups, rest = self._veto.settle(columns, blocks + parked, len(parked))
+        self._veto.heed()  # before another block forms that could leave by itself
         self._early.learn(groups, columns.qi)
-        return sorted(groups, key=lambda group: int(columns.serial[group].min())), rest  # the most urgent first
+        return _most_urgent_first(groups, columns.serial), rest
 
     def leave(self, slots: Ints) -> None:
         """Forget these rows; what is left of a block that is broken by it waits row by row."""
@@ -140,6 +141,14 @@ class Cail(Algorithm):
     def _prepare(self) -> None:
         self._pools.make_room(self._buffer.capacity)
         self._early.make_room(self._buffer.capacity)
+
+
+def _most_urgent_first(groups: list[Ints], serial: Ints) -> list[Ints]:
+    if not groups:
+        return []
+    starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
+    oldest = np.minimum.reduceat(serial[np.concatenate(groups)], starts)
+    return [groups[place] for place in np.argsort(oldest, kind="stable").tolist()]
 
 
 def _together(parts: list[Ints], most: int) -> Iterator[Ints]:

@@ -60,7 +60,7 @@ class GroupFinder:
     def passes(self, slots: Ints) -> bool:
         """Tell the same of rows that are judged for the first time: then a decoy may be refused, too."""
         self.veto.heed()
-        return self.may_go(slots) and bool(self.veto.passes(self.buffer.columns, [slots])[0])
+        return bool(self.veto.passes(self.buffer.columns, [slots])[0]) and self.may_go(slots)
 
     def may_go(self, slots: Ints) -> bool:
         """Tell whether these rows may leave together, and do not take along what those who stay would need."""

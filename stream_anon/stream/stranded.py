@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.core.batch import Batch
+from stream_anon.core.batch import Batch, cut
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.schema import Schema
 from stream_anon.stream.algorithm import Chosen
@@ -21,7 +21,7 @@ def take_in(stranded: Ints, chosen: Chosen, columns: Batch, schema: Schema) -> t
     """
     if not len(stranded) or not chosen.sizes:
         return chosen, stranded
-    groups = np.split(np.concatenate(chosen.slots), np.cumsum(chosen.sizes)[:-1])
+    groups = cut(np.concatenate(chosen.slots), np.cumsum(chosen.sizes)[:-1].tolist())
     low = np.array([columns.qi[group].min(axis=0) for group in groups])
     high = np.array([columns.qi[group].max(axis=0) for group in groups])
     safe, left = schema.requirements.distinct_only is not None, []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stream_anon.core.batch import cut
 from stream_anon.core.hierarchy import Hierarchy, Ints
 from stream_anon.core.hierarchy.tree import peaks_of
 from stream_anon.core.kernels import KIND, PEAKS, SIZE, START, TABLE, Prices, neighbour_prices, nests, range_prices
@@ -65,7 +66,7 @@ class Clearing:
         blocks = walk(prices, codes, keys, vectors, costs, people, who, block)
         improve(prices, codes, block, blocks, people, who, PASSES)
         order = np.argsort(block, kind="stable")
-        return np.split(rows[order], np.flatnonzero(np.diff(block[order])) + 1)
+        return cut(rows[order], (np.flatnonzero(np.diff(block[order])) + 1).tolist())
 
 
 def _looked_up(prices: Prices, points: Ints, columns: list[Coded]) -> tuple[Prices, Ints]:

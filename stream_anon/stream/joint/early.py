@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.core.batch import Batch
+from stream_anon.core.batch import Batch, cut
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import Prices, cell_prices
 from stream_anon.policy.settings import CailSettings
@@ -50,7 +50,7 @@ class EarlyClusters:
             people, self._filed, self._log2,
         )  # fmt: skip
         self._filed += len(slots) - len(chosen)
-        return np.split(chosen, np.cumsum(sizes)[:-1]) if len(sizes) else []
+        return cut(chosen, np.cumsum(sizes)[:-1].tolist()) if len(sizes) else []
 
     def file(self, slots: Ints, qi: Ints) -> None:
         """Let later rows find these."""

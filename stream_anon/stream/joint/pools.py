@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stream_anon.core.batch import Batch
+from stream_anon.core.batch import Batch, cut
 from stream_anon.core.hierarchy import Floats, Hierarchy, Ints
 from stream_anon.stream.kernels.lists import Lists, enlarged, members, new_lists, put_all, take_all
 
@@ -146,8 +146,8 @@ class Pools:
         at = self._places(slots, qi)
         order = np.argsort(at, kind="stable")
         starts = np.flatnonzero(np.diff(at[order])) + 1
-        numbers = at[order[np.concatenate([[0], starts])]].tolist()
-        return list(zip([self._by_number[number] for number in numbers], np.split(slots[order], starts), strict=True))
+        pools = [self._by_number[number] for number in at[order[np.concatenate([[0], starts])]].tolist()]
+        return list(zip(pools, cut(slots[order], starts.tolist()), strict=True))
 
     def _divide(self, pool: Pool, qi: Ints) -> None:
         """Cut a pool in two, if there is a place for it."""

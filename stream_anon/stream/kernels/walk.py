@@ -35,13 +35,15 @@ def _crowded_loop(total: Keys, here: Counts, count: int, wanted: int, table: Cou
     bits = LEAST_BITS
     while bits < MOST_BITS and 1 << bits < 4 * count:
         bits += 1
-    shift, most = 32 - bits, 0
+    shift = 32 - bits
     for bucket in range(1 << bits):
         table[bucket] = 0
     for i in range(count):
         table[total[i] >> shift] += here[i]
-    for bucket in range(1 << bits):
-        most = max(most, table[bucket])
+    most = table[0]
+    for bucket in range(1 << bits):  # both of sixteen bits: eight or more are compared at once
+        if table[bucket] > most:
+            most = table[bucket]
     rows = 0
     if most >= wanted:
         for i in range(count):
