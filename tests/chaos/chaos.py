@@ -79,6 +79,7 @@ class Chaos:
         self.restarts = self.started = 0
         self.begun = 0.0
         self.in_topic = self.left_announced = 0
+        self.members = ""
 
     def start_worker(self) -> Member:
         client = CLIENTS[self.started % 2] if self.options.client == "mixed" else None
@@ -119,17 +120,18 @@ class Chaos:
         reader.close()
         self.supervise(self.random.uniform(0.0, 1.0))
 
-    def wait_for_members(self, count: int, patience: float = 60.0) -> None:
-        """Until so many members share the partitions of the group."""
-        admin, end = KafkaAdminClient(bootstrap_servers=self.bootstrap), time.monotonic() + patience
-        while True:
+    def wait_for_members(self, count: int, patience: float = 60.0) -> bool:
+        """Wait until so many members share the partitions of the group; tell whether they did."""
+        admin, end, whole = KafkaAdminClient(bootstrap_servers=self.bootstrap), time.monotonic() + patience, False
+        while not whole and time.monotonic() < end:
             with contextlib.suppress(CoordinatorNotAvailableError):  # a new broker has to make its topic first
                 found = admin.describe_groups([self.group])[self.group]
-                if found["group_state"] == "Stable" and len(found["members"]) == count:
-                    break
-            assert time.monotonic() < end, "the group did not become whole"
-            self.supervise(0.2)
+                self.members = f"{found['group_state']}, {len(found['members'])} members"
+                whole = found["group_state"] == "Stable" and len(found["members"]) == count
+            if not whole:
+                self.supervise(0.2)
         admin.close()
+        return whole
 
     @property
     def output(self) -> list[TopicPartition]:
@@ -313,7 +315,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         seconds = time.monotonic() - began
         producer.finish()
         # a member whose answer was lost stays in the group, unknown to anybody, until the rebalance time-out
-        chaos.wait_for_members(options.workers, 180.0 if line else 60.0)
+        whole = chaos.wait_for_members(options.workers, 180.0 if line else 60.0)
         chaos.wait_until_quiet()
         before = chaos.ends()
         for _ in range(500):
@@ -333,6 +335,8 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             "records": taken,
             "records_per_second": round((taken - 500) / seconds),
             "still_consuming": still_consuming,
+            "whole": whole,
+            "members": chaos.members,
             "ended_by_themselves": chaos.restarts - chaos.events["kill"] - chaos.events["rebalance"],
             "bad_exits": bad_exits,
             "stop_seconds": round(stop_seconds, 1),

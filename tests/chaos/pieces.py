@@ -28,7 +28,8 @@ def done(file: Path) -> list[dict[str, Any]]:
 
 
 def total(pieces: list[dict[str, Any]]) -> dict[str, object]:
-    """The sum of all pieces, and by client how many failures each saw."""
+    """The sum of all pieces, and by client how many failures each saw; pieces without a verdict are counted apart."""
+    aborted, pieces = [p for p in pieces if "aborted" in p], [p for p in pieces if "aborted" not in p]
     counts = ("kills", "records", "published", "uncommitted_records", "left_for_successor", *MUST_BE_ZERO)
     events: Counter[str] = Counter()
     clients: Counter[str] = Counter()
@@ -44,6 +45,8 @@ def total(pieces: list[dict[str, Any]]) -> dict[str, object]:
         "kills_by_client": dict(clients),
         "kills_by_scene": dict(scenes),
         "kills_with_ledger_topic": sum(piece["kills"] for piece in pieces if piece["ledger_topic"]),
+        "aborted": len(aborted),
+        "not_whole": sum(not piece["whole"] for piece in pieces),
         "not_consuming": sum(not piece["still_consuming"] for piece in pieces),
     }
 
@@ -54,7 +57,8 @@ def play(options: argparse.Namespace, number: int, kills: int) -> bytes:
     command += ["--client", options.client or KINDS[number % len(KINDS)], "--rate", str(options.rate)]
     command += SCENES[options.scenes[number // len(KINDS) % len(options.scenes)]]
     command += ["--ledger"] if options.ledger else []
-    return subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    ran = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    return ran.stdout if ran.returncode == 0 else (json.dumps({"aborted": command[2:]}) + "\n").encode()
 
 
 def main() -> None:
@@ -70,7 +74,7 @@ def main() -> None:
     parser.add_argument("--ledger", action="store_true")
     options = parser.parse_args()
     pieces = done(options.file)
-    number, missing = len(pieces), options.kills - sum(piece["kills"] for piece in pieces)
+    number, missing = len(pieces), options.kills - sum(piece.get("kills", 0) for piece in pieces)
     with ThreadPoolExecutor(options.beside) as beside:
         sizes = [min(options.piece, missing - before) for before in range(0, missing, options.piece)]
         playing = [beside.submit(play, options, number + place, kills) for place, kills in enumerate(sizes)]

@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         for _ in range(options.workers):
             chaos.start_worker()
         producer = Producer(bootstrap, chaos.topics["in"], options.rate)
-        chaos.wait_for_members(options.workers)
+        assert chaos.wait_for_members(options.workers), chaos.members
         producer.start()
         chaos.wait_for_work()
         calm, bad, stops, seconds = time.time(), 0, [], []
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             bad += leaving.wait(60) != 0
             stops.append(time.monotonic() - began)
             chaos.start_worker()
-            chaos.wait_for_members(options.workers)
+            assert chaos.wait_for_members(options.workers), chaos.members
             seconds.append(time.monotonic() - began)
             chaos.wait_for_work()
         producer.finish()

@@ -17,6 +17,7 @@ def test_three_failures_change_nothing(bootstrap: str, way: list[str]) -> None:
     result = run(parse(["--kills", "3", "--rate", "600", "--bootstrap", bootstrap, *way]))
     assert {name: result[name] for name in MUST_BE_ZERO} == dict.fromkeys(MUST_BE_ZERO, 0), result
     assert result["still_consuming"], result
+    assert result["whole"], result
     assert result["left_announced"] == 0, "an orderly stop left a group announced"
     assert result["stop_seconds"] <= 30, result  # type: ignore[operator]  # 10 on a machine of its own
 
@@ -36,7 +37,12 @@ def test_pieces_are_kept_and_summed(tmp_path: Path) -> None:
     for client, kills, lost in (("mixed", 20, 0), ("kafka-python", 7, 3)):
         piece = {**counts, "lost": lost, "kills": kills, "client": client, "events": {"kill": kills}, "scene": "one"}
         with file.open("a") as kept:
-            kept.write(json.dumps({**piece, "ledger_topic": client == "mixed", "still_consuming": True}) + "\n")
+            kept.write(
+                json.dumps({**piece, "ledger_topic": client == "mixed", "still_consuming": True, "whole": True}) + "\n"
+            )
+    with file.open("a") as kept:
+        kept.write(json.dumps({"aborted": ["--seed", "3"]}) + "\n")
     found = total(done(file))
+    assert found["aborted"] == 1
     assert (found["pieces"], found["kills"], found["lost"]) == (2, 27, 3)
     assert (found["kills_by_client"], found["kills_with_ledger_topic"]) == ({"mixed": 20, "kafka-python": 7}, 20)

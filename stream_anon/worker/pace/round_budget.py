@@ -26,7 +26,7 @@ class RoundBudget:
         self._over = False
 
     def start(self) -> None:
-        """Begin another round of the loop."""
+        """Begin a round: its time counts from now."""
         self._began = self._clock()
 
     def end(self) -> None:
