@@ -13,6 +13,7 @@ from stream_anon.cli import output
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.decode import Rejection
 from stream_anon.core.spelling import EVERY_RULE, Spelling, near_equal
+from stream_anon.formats.packing import bare
 from stream_anon.formats.tables import TableError, format_of
 from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.insight.propose import Column, Proposal, columns_of, judge, policy_name, policy_text, subject_of
@@ -59,7 +60,7 @@ def init(
     if not any(proposal.role == "quasi_identifier" for proposal in proposals):
         raise TableError(f"{data}: no column can be generalized, so people cannot be made to look alike")
     counted = f"{len(rows):,} rows" if len(rows) < limit else f"its first {limit:,} rows"
-    files = _write(proposals, policy_text(proposals, policy_name(data.stem), data.name, counted), out, force)
+    files = _write(proposals, policy_text(proposals, policy_name(bare(data).stem), data.name, counted), out, force)
     prepare(out)
     asked = sum(bool(proposal.decide) for proposal in proposals)
     left_out = [{"line": bad.index, "code": str(bad.code)} for bad in sample.unread]

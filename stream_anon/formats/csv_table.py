@@ -70,13 +70,12 @@ class CsvTable(Format):
     name: ClassVar[str] = "csv"
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
     text: ClassVar[bool] = True
+    packable: ClassVar[bool] = True
     continues: ClassVar[bool] = True
 
     def read(self, path: Path, at_once: int) -> Iterator[Part]:
         """Yield the records of a file."""
-        with path.open("rb", buffering=0) as file:
-            lines = Lines(file.fileno(), keep_blank=True)
-            yield from read_lines(path, lines, CsvLines(lines, str(path)), at_once)
+        return read_lines(path, lambda file: CsvLines(Lines(file, keep_blank=True), str(path)), at_once)
 
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> CsvWriter:
         """Return a writer of lines."""

@@ -17,36 +17,40 @@ from stream_anon.core.record_template import ENVELOPE
 from stream_anon.core.schema import Schema
 from stream_anon.formats.format import Format, Part, TableError, refuse_same_names
 
-_TELLING = 10_000  # records that show what types the columns of a file have
+_AT_ONCE = 10_000
+"""Records of a row group, always as many, so that a file depends on its records alone; the first show the types."""
 
 
 class ParquetWriter:
-    """A writer with intervals and sets as lists; the first records are held back until they show the types."""
+    """A writer with intervals and sets as lists; records are held back until they fill a row group."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._held: list[Group] = []
+        self._held: list[dict[str, Any]] = []
+        self._schema: Schema | None = None
         self._writer: Any = None
 
     def write(self, groups: Sequence[Group]) -> None:
-        """Write the records of some groups as one row group."""
-        self._held += groups
-        if self._writer is not None or sum(len(group) for group in self._held) >= _TELLING:
+        """Write the records of some groups; those that do not fill a row group wait."""
+        for group in groups:
+            self._schema = group.schema
+            self._held += map(msgspec.to_builtins, group.records())
+        while len(self._held) >= _AT_ONCE:
             self._write_held()
 
     def _write_held(self) -> None:
         pa = arrow()
-        records = [msgspec.to_builtins(record) for group in self._held for record in group.records()]
+        records, self._held = self._held[:_AT_ONCE], self._held[_AT_ONCE:]
+        assert self._schema is not None  # noqa: S101 - records came with it
         try:
             if self._writer is None:
                 first = pa.Table.from_pylist(records).schema
-                types = [pa.field(f.name, _solid(pa, f, self._held[0].schema)) for f in first]
+                types = [pa.field(f.name, _solid(pa, f, self._schema)) for f in first]
                 self._writer = pa.parquet.ParquetWriter(self._file, pa.schema(types))
             table = pa.Table.from_pylist(records, schema=self._writer.schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise TableError("a column has values of different types: Parquet cannot hold it, CSV can") from None
         self._writer.write_table(table)
-        self._held = []
 
     def close(self) -> None:
         """Write the rest and the end of the file."""
@@ -73,6 +77,7 @@ class Parquet(Format):
 
     name: ClassVar[str] = "parquet"
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
+    continues: ClassVar[bool] = True
 
     def read(self, path: Path, at_once: int) -> Iterator[Part]:
         """Yield the rows of a file."""
