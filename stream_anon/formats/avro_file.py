@@ -14,8 +14,8 @@ from stream_anon.core.decode import Payload, Reject
 from stream_anon.core.gate import Group
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.format import Format, Part, TableError
-from stream_anon.formats.messages.avro_reading import fastavro
-from stream_anon.formats.messages.avro_writing import AvroWriter, output_schema
+from stream_anon.formats.messages.avro.reading import fastavro
+from stream_anon.formats.messages.avro.writing import AvroWriter, output_schema
 from stream_anon.formats.messages.framing import HEAD
 from stream_anon.formats.messages.values import plain
 from stream_anon.formats.messages.varint import signed

@@ -13,12 +13,14 @@ from stream_anon.core.publish import encode_all
 from stream_anon.core.record_template import writable
 from stream_anon.core.schema import Schema as PolicySchema
 from stream_anon.errors import StreamAnonError
-from stream_anon.formats.messages import avro_writing, json_schema, proto_writing
-from stream_anon.formats.messages.avro_reading import avro_messages
-from stream_anon.formats.messages.avro_writing import AvroWriter
+from stream_anon.formats.messages import json_schema
+from stream_anon.formats.messages.avro.reading import avro_messages
+from stream_anon.formats.messages.avro.writing import AvroWriter
+from stream_anon.formats.messages.avro.writing import output_schema as avro_schema
 from stream_anon.formats.messages.json_schema import JsonSchemaWriter
-from stream_anon.formats.messages.proto_reading import ProtoMessages
-from stream_anon.formats.messages.proto_writing import ProtoWriter
+from stream_anon.formats.messages.protobuf.reading import ProtoMessages
+from stream_anon.formats.messages.protobuf.writing import ProtoWriter
+from stream_anon.formats.messages.protobuf.writing import output_schema as proto_schema
 from stream_anon.formats.messages.reader import WAIT, Compile, JsonMessages, MessageReader
 from stream_anon.formats.messages.registry import Access, Registry, Schema, basic
 from stream_anon.policy.settings import KafkaSettings, RegistrySettings
@@ -51,8 +53,8 @@ class JsonWriter:
 
 
 _WRITERS: Mapping[str, tuple[Callable[[PolicySchema], Schema], Callable[[PolicySchema, int], Writer]]] = {
-    "AVRO": (avro_writing.output_schema, AvroWriter),
-    "PROTOBUF": (proto_writing.output_schema, ProtoWriter),
+    "AVRO": (avro_schema, AvroWriter),
+    "PROTOBUF": (proto_schema, ProtoWriter),
     "JSON": (json_schema.output_schema, JsonSchemaWriter),
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from stream_anon.core.decode import Columns, Reject
 from stream_anon.errors import StreamAnonError
-from stream_anon.formats.messages.avro_flat import FlatMessages, flat_fields
+from stream_anon.formats.messages.avro.flat import FlatMessages, flat_fields
 from stream_anon.formats.messages.reader import UnusableSchemaError, columns_of
 from stream_anon.formats.messages.registry import Schema
 from stream_anon.formats.messages.values import path_getter
