@@ -24,7 +24,7 @@ from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import lines_in_words, raised_in_words, whole
 from stream_anon.core.decode import Reject, Rejection
 from stream_anon.errors import StreamAnonError, TooMuchLost
-from stream_anon.formats.csv_lines import CsvLines
+from stream_anon.formats.csv_records import CsvLines
 from stream_anon.formats.lines import LINE_LIMIT, Lines
 from stream_anon.formats.writers import writer_for
 from stream_anon.local.pipe import Pipe

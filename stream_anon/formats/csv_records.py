@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from stream_anon.core.decode import LineCount, Payload, Reject
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.format import refuse_same_names
-from stream_anon.formats.lines import LINE_LIMIT
+from stream_anon.formats.lines import LINE_LIMIT, Lines
 
 MOST_LINES = 100
 """Lines of one record: enough for an address or a note, few enough that an open quote does not swallow a table."""
@@ -152,3 +152,27 @@ def _text(line: Payload) -> str | Reject:
 
 def _delimiter(header: str | Reject) -> str:
     return "," if isinstance(header, Reject) else max(",;\t", key=header.count)
+
+
+class CsvLines:
+    """A reader like `Lines`; a record is the mapping of its cells and has the number of its first line."""
+
+    def __init__(self, lines: Lines, name: str = "the input") -> None:
+        self._lines = lines
+        self._records = CsvRecords(name, lines.limit)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the input has ended."""
+        return self._lines.ended
+
+    @property
+    def count(self) -> LineCount:
+        """The counts of where the lines read so far went."""
+        self._records.count.read = self._lines.count.read
+        return self._records.count
+
+    def read(self, timeout: float | None) -> list[tuple[int, Payload]]:
+        """Return what has arrived by now, or within `timeout` seconds if nothing has."""
+        lines = self._lines.read(timeout)
+        return self._records.feed(lines, self._lines.ended)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from stream_anon.core.gate import Group
-from stream_anon.formats.csv_lines import CsvLines
+from stream_anon.formats.csv_records import CsvLines
 from stream_anon.formats.format import Format, Part, flat
 from stream_anon.formats.lines import Lines
 from stream_anon.formats.text_file import read_lines

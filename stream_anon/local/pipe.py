@@ -8,7 +8,7 @@ from typing import IO
 from stream_anon.core.decode import Rejection
 from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
-from stream_anon.formats.csv_lines import CsvLines
+from stream_anon.formats.csv_records import CsvLines
 from stream_anon.formats.format import RecordWriter
 from stream_anon.formats.json_lines import JsonWriter
 from stream_anon.formats.lines import Lines

@@ -44,9 +44,10 @@ class AvroMessages:
 
     def read(self, bodies: Sequence[bytes]) -> Columns:
         """Read the bodies of messages."""
-        return columns_of([self._row(body) for body in bodies], self._types, self._getters)
+        return columns_of([self.row(body) for body in bodies], self._types, self._getters)
 
-    def _row(self, body: bytes) -> Any:
+    def row(self, body: bytes) -> Any:
+        """Read one message with all its fields; return the code of a rejection if it cannot be read."""
         file = BytesIO(body)
         try:
             row = self._read(file, self.schema, None)

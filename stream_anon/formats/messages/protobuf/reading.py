@@ -38,7 +38,7 @@ class ProtoMessages:
 
     def read(self, bodies: Sequence[bytes]) -> Columns:
         """Read the bodies of messages: all at once if their fields are plain, one by one otherwise."""
-        return self._read_flat(bodies) or columns_of([self._row(body) for body in bodies], self._types, self._getters)
+        return self._read_flat(bodies) or columns_of([self.row(body) for body in bodies], self._types, self._getters)
 
     def _read_flat(self, bodies: Sequence[bytes]) -> Columns | None:
         """Read messages of one kind that holds plain fields; None if these are others."""
@@ -55,7 +55,8 @@ class ProtoMessages:
             return None
         return flat.read([body[at:] for body in bodies])
 
-    def _row(self, body: bytes) -> Any:
+    def row(self, body: bytes) -> Any:
+        """Read one message with all its fields; return the code of a rejection if it cannot be read."""
         try:
             path, at = read_path(body, 0)
             message = self._schema.message(path)()
@@ -83,6 +84,24 @@ def _getter(path: Sequence[str]) -> Getter:
         return message
 
     return get
+
+
+def plain_message(message: Any) -> dict[str, Any]:
+    """Return a message as plain data: what is absent not at all, maps and lists as such."""
+    found: dict[str, Any] = {}
+    for field in message.DESCRIPTOR.fields:
+        if field.has_presence and not message.HasField(field.name):
+            continue
+        value = _value(getattr(message, field.name), field)
+        if hasattr(value, "DESCRIPTOR"):
+            value = plain_message(value)
+        elif isinstance(value, Mapping):
+            value = {str(key): plain_message(v) if hasattr(v, "DESCRIPTOR") else v for key, v in value.items()}
+        elif isinstance(value, list):
+            value = [plain_message(each) if hasattr(each, "DESCRIPTOR") else each for each in value]
+        if not isinstance(value, bytes):
+            found[field.name] = value
+    return found
 
 
 def _holds_more(value: Any) -> bool:
