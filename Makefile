@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 DATA ?=
 
 # uv installs in a third of pip's time; where it does not get through (a mirror that only pip is told of), pip does it.
+# Both write bytecode, for where PYTHONDONTWRITEBYTECODE is set every process would compile what it imports.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 comma := ,
-install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(INSTALL) $(1)
+install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(INSTALL) $(1)
 
 .PHONY: demo test lint reference lock bench soak chaos chaos-pieces rolling clean
 
@@ -15,6 +16,7 @@ demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
 
 test: $(VENV)/.test lint
+	$(BIN)/python -m compileall -q stream_anon
 	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 lint: $(VENV)/.test

@@ -132,7 +132,7 @@ class Decoder:
         decode, kept = self._json.decode, np.arange(len(payloads))
         refused: dict[int, Rejection] = {}
         try:
-            rows: list[Any] = [decode(payload) for payload in payloads]  # type: ignore[arg-type]
+            rows: list[Any] = list(map(decode, payloads))  # type: ignore[arg-type]
         except (TypeError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             rows = [self.decode(payload) for payload in payloads]
             refused = {i: Rejection(i, *row) for i, row in enumerate(rows) if type(row) is tuple}

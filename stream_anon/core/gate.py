@@ -72,6 +72,7 @@ class Released:
         return Envelope(self.ids[g], before, size, people, self.told[g])
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Group:
     """Rows that satisfy the policy together, and what is published of them: one place among those `released` with it.
 
@@ -80,12 +81,12 @@ class Group:
     give the same records again.
     """
 
-    __slots__ = ("place", "released")
+    released: Released
+    place: int
 
-    def __init__(self, released: Released, place: int) -> None:
-        if type(released) is not Released:
+    def __post_init__(self) -> None:
+        if type(self.released) is not Released:
             raise PrivacyViolation("a group was made without passing the gate")
-        self.released, self.place = released, place
 
     def __repr__(self) -> str:
         return f"<Group of {len(self)} rows, {self.people} {self.schema.counts}, {self.reason}>"

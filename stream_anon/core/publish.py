@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,10 +11,9 @@ import numpy as np
 
 from stream_anon.core.batch import Batch, Objects
 from stream_anon.core.hierarchy import Ints, Tree, ValueSet
-from stream_anon.core.record_template import each_as_json
 
 if TYPE_CHECKING:
-    from stream_anon.core.gate import Group, Released
+    from stream_anon.core.gate import Group
     from stream_anon.core.schema import Schema
 
 _JSON = msgspec.json.Encoder()
@@ -50,8 +49,9 @@ def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
     for last in range(1, len(groups) + 1):
         one, end = groups[last - 1], last == len(groups)
         if end or groups[last].released is not one.released or groups[last].place != one.place + 1:
-            if one.released.schema.template.flat:
-                yield from _written(one.released, groups[first].place, one.place + 1)
+            template = one.released.schema.template
+            if template.flat:
+                yield from template.written(one.released, groups[first].place, one.place + 1)
             else:
                 yield from (list(map(_JSON.encode, records_of(group))) for group in groups[first:last])
             first = last
@@ -71,17 +71,3 @@ def raised_values(rows: Batch, shown: Ints, schema: Schema) -> Objects:
         assert isinstance(tree, Tree)  # noqa: S101 - only values in a tree can be raised
         values[row, s] = tree.labels[int(shown[row, s])]  # sensitive columns come first
     return values
-
-
-def _written(released: Released, first: int, last: int) -> Iterator[list[bytes]]:
-    """Write the records of some groups as JSON, if the template is flat; values are written all together."""
-    template, starts, begin = released.schema.template, released.starts, released.starts[first]
-    columns = [each_as_json(column) for column in released.values[begin : starts[last]].T.tolist()]
-    labels = template.labels(released.low[first:last], released.high[first:last])
-    for q, values in template.sets:
-        labels[q] = each_as_json(
-            [values.label_of(released.rows.qi[a:b, q]) for a, b in pairwise(starts[first : last + 1])]
-        )
-    for g, cells in zip(range(first, last), zip(*labels, strict=True), strict=True):
-        a, b = starts[g] - begin, starts[g + 1] - begin
-        yield template.written(cells, [column[a:b] for column in columns], released.envelope(g))

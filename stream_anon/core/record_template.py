@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, repeat
-from typing import Any, NamedTuple
+from itertools import chain, pairwise, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from stream_anon.core.hierarchy import Hierarchy, Ints, ValueSet
+from stream_anon.core.hierarchy import Hierarchy, ValueSet
 from stream_anon.errors import PrivacyViolation
+
+if TYPE_CHECKING:
+    from stream_anon.core.gate import Released
 
 ENVELOPE = "_anon"
 """The field in which a published record tells of its group."""
@@ -41,7 +44,7 @@ class RecordTemplate:
 
     def __init__(self, quasi: Sequence[tuple[str, Hierarchy]], published: Sequence[str], policy: str) -> None:
         self.policy = policy
-        self.sets = [(q, h) for q, (_, h) in enumerate(quasi) if isinstance(h, ValueSet)]
+        self._sets = [(q, h) for q, (_, h) in enumerate(quasi) if isinstance(h, ValueSet)]
         self._names = [*(name for name, _ in quasi), *published, ENVELOPE]
         self._labels: list[_Label] = [_as_json(hierarchy) for _, hierarchy in quasi]
         self.flat = len(set(self._names)) == len(self._names) and not any("." in name for name in self._names)
@@ -51,21 +54,24 @@ class RecordTemplate:
         self._between = keys[len(quasi) : -1][1:]
         self._telling = keys[-1] + b'{"policy":' + _JSON.encode(policy) + b',"group":"'
 
-    def labels(self, low: Ints, high: Ints) -> list[list[bytes]]:
-        """Return the labels of boxes as JSON, column by column; those of `sets` need the values instead."""
-        return [
-            list(map(label, a, b)) for label, a, b in zip(self._labels, low.T.tolist(), high.T.tolist(), strict=True)
-        ]
-
-    def written(self, labels: tuple[bytes, ...], columns: Sequence[Sequence[bytes]], envelope: Envelope) -> list[bytes]:
-        """Return records: the labels of all and the columns of values, as JSON, and an envelope each."""
-        group, first, size, subjects, loss = envelope
-        before = b'%b%b","row":' % (self._telling, group.encode())
-        after = b',"size":%d,"subjects":%b,"loss":%b}}' % (size, _JSON.encode(subjects), _JSON.encode(loss))
-        more = chain.from_iterable(zip(map(repeat, self._between), columns[1:], strict=True))
-        opening = repeat(self._opening % labels)
-        rows = zip(opening, *columns[:1], *more, repeat(before), _numbers(first, size), repeat(after), strict=False)
-        return list(map(b"".join, rows))
+    def written(self, released: Released, first: int, last: int) -> Iterator[list[bytes]]:
+        """Write the records of some groups as JSON, if the template is flat; values are written all together."""
+        starts, begin = released.starts, released.starts[first]
+        columns = [each_as_json(column) for column in released.values[begin : starts[last]].T.tolist()]
+        ends = released.low[first:last].T.tolist(), released.high[first:last].T.tolist()
+        labels = [list(map(label, low, high)) for label, low, high in zip(self._labels, *ends, strict=True)]
+        for q, values in self._sets:
+            sets = [values.label_of(released.rows.qi[a:b, q]) for a, b in pairwise(starts[first : last + 1])]
+            labels[q] = each_as_json(sets)
+        for g, cells in zip(range(first, last), zip(*labels, strict=True), strict=True):
+            group, number, size, subjects, loss = released.envelope(g)
+            before = b'%b%b","row":' % (self._telling, group.encode())
+            after = b',"size":%d,"subjects":%b,"loss":%b}}' % (size, _JSON.encode(subjects), _JSON.encode(loss))
+            own = [column[starts[g] - begin : starts[g + 1] - begin] for column in columns]
+            more = chain.from_iterable(zip(map(repeat, self._between), own[1:], strict=True))
+            opening = repeat(self._opening % cells)
+            rows = zip(opening, *own[:1], *more, repeat(before), _numbers(number, size), repeat(after), strict=False)
+            yield list(map(b"".join, rows))
 
     def nested(self, values: Sequence[Any], envelope: Envelope, row: int) -> dict[str, Any]:
         """Return a record as a dictionary, with fields of dotted names inside others."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from stream_anon.core.fields import Action, ChangeSettings, Materials
 from stream_anon.core.hierarchy import Counting, Hierarchy, Ints, Leaves, Tree, Trouble
 from stream_anon.core.hierarchy.tree import text_of
@@ -90,15 +92,28 @@ class SensitiveColumn:
     spelling: Spelling
     _hash: ValueHash
     _labels: Mapping[Any, Any]
+    _codes: dict[Any, int] = field(default_factory=dict)
 
     def encode(self, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
         """Return codes of values, and which of them have none."""
         if self.hierarchy is not None:
-            labels = self._labels
-            return self.hierarchy.encode(list(map(labels.__getitem__, memo_keys(values))) if labels else values)
+            return self._leaves(self.hierarchy, values) if self._labels else self.hierarchy.encode(values)
         codes = self._hash(values)
         missing = (codes == self._hash.missing) * int(Trouble.MISSING)
         return codes, missing if missing.any() and not self.missing_allowed else None
+
+    def _leaves(self, hierarchy: Hierarchy, values: Sequence[Any]) -> tuple[Ints, Ints | None]:
+        """Return the leaves that values are spelled like; those seen before are known by heart."""
+        known = memo_keys(values)
+        try:
+            return np.fromiter(map(self._codes.__getitem__, known), np.int64, len(values)), None
+        except KeyError:
+            codes, trouble = hierarchy.encode(list(map(self._labels.__getitem__, known)))
+            if len(self._codes) > MEMO_LIMIT:
+                self._codes.clear()
+            if trouble is None:
+                self._codes.update(zip(known, codes.tolist(), strict=True))
+            return codes, trouble
 
     @property
     def missing(self) -> int | None:
