@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ import numpy as np
 from stream_anon.core.decode import Rejection
 from stream_anon.core.gate import Group
 from stream_anon.core.schema import Schema
-from stream_anon.formats.frames import frame_like, payload_of, records_of
-from stream_anon.formats.tables import AT_ONCE, Part, TableError, read_parts
+from stream_anon.formats.frames import frame_like, rows_of
+from stream_anon.formats.tables import Part, TableError, read_parts
 from stream_anon.formats.writers import new_file, writer_for
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
@@ -93,9 +92,8 @@ def anonymize(
     run.read(_parts(table, part), rejections.extend, _ignore)
     run.divide(_ignore)
     run.tally.publish(run.groups, 0.0)
-    records = [record for group in run.groups for record in group.records()]
     return AnonymizedTable(
-        table=frame_like(table, records),
+        table=frame_like(table, run.groups),
         groups=run.groups,
         rows=run.tally.consumed,
         published=run.tally.published,
@@ -108,14 +106,14 @@ def anonymize(
 
 
 def _parts(table: Any, number: int) -> Iterator[Part]:
-    for part in read_parts(Path(table)) if isinstance(table, str | os.PathLike) else _parts_of(records_of(table)):
+    for part in read_parts(Path(table)) if isinstance(table, str | os.PathLike) else _parts_of(table):
         places = np.arange(part.first, part.first + len(part))
         yield replace(part, refs=np.stack([np.full(len(part), number), places], axis=1))
 
 
-def _parts_of(table: Iterable[Any]) -> Iterator[Part]:
-    records, first = iter(table), 1
-    while payloads := [payload_of(record) for record in islice(records, AT_ONCE)]:
+def _parts_of(table: Any) -> Iterator[Part]:
+    first = 1
+    for payloads in rows_of(table):
         yield Part(first, np.arange(first, first + len(payloads)), payloads, 0.0)
         first += len(payloads)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+import webbrowser
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -26,15 +27,30 @@ from stream_anon.core.schema import Schema
 from stream_anon.demo.performance import Performance
 from stream_anon.demo.stage import Stage
 from stream_anon.demo.witness import IN_TIME, Check
+from stream_anon.observe.live.board import Board
+from stream_anon.observe.live.facts import facts_of
+from stream_anon.observe.server import StatusServer
 from stream_anon.observe.tally import smallest_group
 from stream_anon.report.result import NO_SUBJECT
 
 RATE, RATE_WITHOUT_NUMBA = 1000, 100
 """Records per second that an ordinary machine keeps up with."""
 
+SECONDS, SECONDS_TO_LOOK = 15, 120
+"""How long a demo runs: at the terminal, and where a browser has to open first."""
+
 
 def demo(
-    seconds: Annotated[float, typer.Option("--seconds", min=0.1, max=86_400, help="How long records arrive.")] = 15,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds",
+            min=0.1,
+            max=86_400,
+            help=f"How long records arrive; {SECONDS} if not given, {SECONDS_TO_LOOK} with --open.",
+            show_default=False,
+        ),
+    ] = None,
     rate: Annotated[
         float | None,
         typer.Option(
@@ -58,6 +74,7 @@ def demo(
     kafka: Annotated[
         bool, typer.Option("--kafka", help="Run on a real Kafka, started here: a producer, a worker process, a reader.")
     ] = False,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the live page of the run in a browser.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """Watch a made-up stream of hospital admissions being anonymized, and see whether every promise was kept.
@@ -71,7 +88,9 @@ def demo(
 
         stream-anon demo --seconds 60 --rate 10000 --json
 
-        stream-anon demo --kafka
+        stream-anon demo --open
+
+        stream-anon demo --kafka --open
 
         stream-anon demo --save hospital
     """
@@ -83,8 +102,10 @@ def demo(
             f"the demo's own only: for yours, stream-anon broker -p {output.quoted(policy)}", param_hint="--policy"
         )
     rate = rate or (RATE if COMPILED else RATE_WITHOUT_NUMBA)
+    seconds = seconds or (SECONDS_TO_LOOK if open_page else SECONDS)
     console = output.talk()
-    with _on_kafka(rate, seconds, seed) if kafka else _here(policy, rate, seconds, seed) as (stage, interrupt):
+    run = Run(rate, seconds, seed, open_page)
+    with _on_kafka(run) if kafka else _here(policy, run) as (stage, interrupt):
         console.print(Text(_opening(stage.schema), style="bold"))
         with _view(console) as view:
             stage.run(time.sleep, view)
@@ -102,18 +123,49 @@ def demo(
     interrupt.leave()
 
 
+class Run(NamedTuple):
+    """What was asked for: records per second, seconds, the seed, and whether to open the live page."""
+
+    rate: float
+    seconds: float
+    seed: int
+    open_page: bool
+
+
 @contextmanager
-def _here(policy: Path | None, rate: float, seconds: float, seed: int) -> Iterator[tuple[Performance, Interrupt]]:
+def _here(policy: Path | None, run: Run) -> Iterator[tuple[Performance, Interrupt]]:
     """Run the demo in this process."""
     schema = prepare(policy)[1] if policy else Schema.compile(hospital.policy())
-    stage = Stage(schema, rate, seconds, seed, time.monotonic)
+    board = Board(facts_of(schema)) if run.open_page else None
+    stage = Stage(schema, run.rate, run.seconds, run.seed, time.monotonic, board)
     make_ready(schema)
-    with interruptible(stage.stop) as interrupt:
+    with interruptible(stage.stop) as interrupt, _page(board):
         yield stage, interrupt
 
 
 @contextmanager
-def _on_kafka(rate: float, seconds: float, seed: int) -> Iterator[tuple[Performance, Interrupt]]:
+def _page(board: Board | None) -> Iterator[None]:
+    """Serve the live page while the demo runs, and open it."""
+    if board is None:
+        yield
+        return
+    server = StatusServer(None, lambda: True, lambda: True, status=board.status).start()
+    _open(server.url)
+    try:
+        yield
+    finally:
+        board.end()
+        server.close()
+
+
+def _open(url: str) -> None:
+    """Open the live page, and say where it is: not every machine has a browser."""
+    output.say(f"live page: {url}")
+    webbrowser.open(url)
+
+
+@contextmanager
+def _on_kafka(run: Run) -> Iterator[tuple[Performance, Interrupt]]:
     """Run the demo with a broker and a worker of its own, which end with it."""
     need_broker()
     need_kafka_python()
@@ -123,7 +175,9 @@ def _on_kafka(rate: float, seconds: float, seed: int) -> Iterator[tuple[Performa
     make_ready(Schema.compile(hospital.policy()))  # the reader counts losses with the same kernels as the worker
     asked = Event()
     with interruptible(asked.set) as interrupt, DemoCluster(output.say, asked) as house:
-        stage = KafkaStage(house, prepare(house.policy)[1], rate, seconds, seed, time.monotonic, asked)
+        stage = KafkaStage(house, prepare(house.policy)[1], run.rate, run.seconds, run.seed, time.monotonic, asked)
+        if run.open_page:
+            _open(house.page)
         with closing(stage):
             yield stage, interrupt
 

@@ -23,9 +23,6 @@ from stream_anon.errors import PrivacyViolation, TooMuchLost
 from stream_anon.observe.limits import Limits
 from stream_anon.report.result import NO_SUBJECT
 
-_HANGING = 60.0
-"""Seconds without a round of the loop after which /livez says no: longer than any single call may take."""
-
 _LAST_LOOK = 60.0
 """Seconds to wait after a violation for somebody to read that it was counted: the count ends with the process."""
 
@@ -54,7 +51,9 @@ def run(
     ] = 1,
     max_rejected: MaxRejected = None,
     max_suppressed: MaxSuppressed = None,
-    status_port: Annotated[int, typer.Option(help="Port of /metrics, /livez and /readyz; 0 for none.")] = 9464,
+    status_port: Annotated[
+        int, typer.Option(help="Port of the live page, /api/status, /metrics, /livez and /readyz; 0 for none.")
+    ] = 9464,
     status_host: Annotated[str, typer.Option(help="Address of the status port.")] = "127.0.0.1",
     takeover: Annotated[
         bool,
@@ -87,8 +86,10 @@ def run(
         more = ["--from", start.value] if start else []
         more += [] if max_rejected is None else ["--max-rejected", str(max_rejected)]
         more += [] if max_suppressed is None else ["--max-suppressed", str(max_suppressed)]
-        supervise(policy, workers, more, instance, status_host, status_port)
+        supervise(policy, schema, workers, more, instance, status_host, status_port)
         return
+    from stream_anon.observe.live.board import STALLED, Board
+    from stream_anon.observe.live.facts import facts_of
     from stream_anon.observe.logs import log_to
     from stream_anon.observe.metrics import Metrics
     from stream_anon.observe.observer import Observers
@@ -105,7 +106,8 @@ def run(
     metrics = Metrics(loaded.policy.name, schema.fingerprint, settings.delay, names, schema.counts)
     watch = RejectionWatch(Limits.of(loaded.policy, max_rejected, max_suppressed), lambda: worker.stop())
     transport = transport_of(kafka, slot or instance, static=instance is not None)
-    worker = Worker(transport, core_of(schema), settings, Observers(metrics, watch))
+    board = Board(facts_of(schema), lambda: worker.standing, lambda: watch.warning, lambda: worker.unready)
+    worker = Worker(transport, core_of(schema), settings, Observers(metrics, watch, board))
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -121,14 +123,15 @@ def run(
     if status_port:
         status = StatusServer(
             metrics.registry,
-            lambda: time.monotonic() - metrics.last_round < _HANGING,
+            lambda: time.monotonic() - metrics.last_round < STALLED,
             lambda: worker.ready,
             status_host,
             status_port,
             lambda: watch.warning,
             lambda: worker.unready,
+            board.status,
         ).start()
-        output.say(f"status: http://{status_host}:{status_port}/metrics")
+        output.say(f"live page: {status.url} — also /api/status, /metrics, /livez, /readyz")
     output.say(f"{loaded.policy.name}: {kafka.input} → {kafka.output} — next: read {kafka.output}; stop with SIGTERM")
     if schema.counts == "records":
         output.say(NO_SUBJECT, style="yellow")
@@ -139,6 +142,9 @@ def run(
         if status is not None:
             status.await_reading(_LAST_LOOK)
         raise
+    if status is not None:
+        board.end()
+        status.close()
     if (broken := watch.ended()) is not None:
         raise TooMuchLost(broken)
     if received and received[0] == signal.SIGINT:

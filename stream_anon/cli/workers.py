@@ -11,6 +11,7 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
+from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 
 
@@ -31,9 +32,17 @@ def commands(policy: Path, workers: int, more: list[str], instance: str | None, 
 
 
 def supervise(
-    policy: Path, workers: int, more: list[str], instance: str | None, status_host: str, status_port: int
+    policy: Path,
+    schema: Schema,
+    workers: int,
+    more: list[str],
+    instance: str | None,
+    status_host: str,
+    status_port: int,
 ) -> None:
     """Run the workers until a signal stops them; the last exit code decides how the command ends."""
+    from stream_anon.observe.live.board import Board
+    from stream_anon.observe.live.facts import facts_of
     from stream_anon.observe.logs import log_to
     from stream_anon.observe.merged import Workers
     from stream_anon.observe.server import StatusServer
@@ -44,13 +53,24 @@ def supervise(
     if max(ports) > 65_535:
         raise StreamAnonError(f"--status-port {status_port} leaves no room for {workers} ports after it")
     supervisor = Supervisor(commands(policy, workers, more, instance, ports))
+    server = None
     if status_port:
-        whole = Workers(ports, lambda: supervisor.running, lambda: supervisor.restarts)
-        StatusServer(whole.registry, whole.live, whole.ready, status_host, status_port, why=whole.why).start()
-        output.say(f"status: http://{status_host}:{status_port}/metrics")
+        whole, board = Workers(ports, lambda: supervisor.running, lambda: supervisor.restarts), Board(facts_of(schema))
+        server = StatusServer(
+            whole.registry,
+            whole.live,
+            whole.ready,
+            status_host,
+            status_port,
+            why=whole.why,
+            status=lambda: whole.status(board.status(), supervisor.stopping),
+        ).start()
+        output.say(f"live page: {server.url} — also /api/status, /metrics, /livez, /readyz")
     output.say(f"{workers} workers — next: stop all with SIGTERM")
     with interruptible(supervisor.stop) as interrupt:
         code = supervisor.run()
+        if server is not None:
+            server.close()
         if code:
             raise typer.Exit(code)
         interrupt.leave()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core.hierarchy import Ints
 
@@ -26,6 +28,18 @@ _TYPES: dict[str, Any] = {
     "psf": int | None,
     "label": str | None,
 }
+
+_AS_THEY_ARE: dict[str, frozenset[type]] = {
+    "category": frozenset({str, int, bool}),
+    "integer": frozenset({int}),
+    "number": frozenset(),
+    "timestamp": frozenset({str, int}),
+    "any": frozenset({str, int, bool}),
+    "identifier": frozenset({str, int, bool}),
+    "psf": frozenset({int}),
+    "label": frozenset({str}),
+}
+"""Types of cells that need no conversion; a float may be NaN, which JSON does not know."""
 
 
 class Reject(StrEnum):
@@ -79,14 +93,53 @@ class LineCount:
         return self.read - self.header - self.blank - self.continued
 
 
+class Coded(Sequence[Any]):
+    """A column whose different values are held once: row i has `values[codes[i]]`.
+
+    >>> list(Coded(["f", "m"], np.array([1, 0, 1])))
+    ['m', 'f', 'm']
+    """
+
+    __slots__ = ("codes", "values")
+
+    def __init__(self, values: list[Any], codes: Ints) -> None:
+        self.values, self.codes = values, codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.objects().tolist())
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.values[self.codes[place]]
+
+    def objects(self) -> npt.NDArray[np.object_]:
+        """Return the values of all rows; equal ones are one object."""
+        return np.fromiter(self.values, object, len(self.values))[self.codes]
+
+
+class Columnar(ABC, Sequence[Payload]):
+    """Payloads that are also known by column, so that each different value of a column is looked at once.
+
+    `strict`: cells count as they would in JSON; else numbers are parsed from text, and an empty cell is missing.
+    """
+
+    strict: ClassVar[bool] = False
+
+    @abstractmethod
+    def column(self, name: str) -> Coded | None:
+        """Return the cells of a column as a reader of rows would see them; None if they are known by row only."""
+
+
 class Columns(NamedTuple):
-    """The declared fields of the records that could be read, as a list per name, and why the others could not.
+    """The declared fields of the records that could be read, a column per name, and why the others could not.
 
     `kept` are the places of the former in the input, in their order.
     """
 
     kept: Ints
-    values: Mapping[str, list[Any]]
+    values: Mapping[str, Sequence[Any]]
     refused: dict[int, Rejection]
 
 
@@ -109,6 +162,7 @@ class Decoder:
     """
 
     def __init__(self, types: Mapping[str, str]) -> None:
+        self._types = dict(types)
         self._names = frozenset(types)
         self._struct = _struct([(name.split("."), _TYPES[kind]) for name, kind in types.items()])
         self._json = msgspec.json.Decoder(self._struct)
@@ -129,6 +183,8 @@ class Decoder:
 
     def columns(self, payloads: Sequence[Payload]) -> Columns:
         """Read the declared fields of records; one by one only if some of them cannot be read."""
+        if isinstance(payloads, Columnar) and (found := self._by_column(payloads)) is not None:
+            return found
         decode, kept = self._json.decode, np.arange(len(payloads))
         refused: dict[int, Rejection] = {}
         try:
@@ -139,6 +195,28 @@ class Decoder:
             kept = np.delete(kept, list(refused))
             rows = [rows[i] for i in kept.tolist()]
         return Columns(kept, {name: list(map(get, rows)) for name, get in self.getters.items()}, refused)
+
+    def _by_column(self, rows: Columnar) -> Columns | None:
+        """Convert each different value of a column once; rows with a wrong one are read as rows, to be told alike."""
+        columns = {name: rows.column(name) for name in self._types}
+        wrong, refused = np.zeros(len(rows), dtype=np.bool_), {}
+        converted: dict[str, Sequence[Any]] = {}
+        for name, column in columns.items():
+            if column is None:
+                return None
+            values, failed = _converted(column.values, self._types[name], rows.strict)
+            converted[name] = Coded(values, column.codes)
+            if failed:
+                wrong |= np.isin(column.codes, failed)
+        kept = np.flatnonzero(~wrong)
+        if len(kept) < len(rows):
+            for i in np.flatnonzero(wrong).tolist():
+                row = self.decode(rows[i])
+                if type(row) is not tuple:  # no value of it is wrong, so the columns must not be trusted
+                    return None
+                refused[i] = Rejection(i, *row)
+            converted = {name: Coded(c.values, c.codes[kept]) for name, c in converted.items() if isinstance(c, Coded)}
+        return Columns(kept, converted, refused)
 
     def convert(self, cells: Mapping[str, Any]) -> Any:
         """Return the row of a table line: numbers are parsed from text, an empty cell is missing."""
@@ -163,6 +241,29 @@ class Decoder:
         path = match["path"]
         declared = path in self._names or any(name.startswith(path + ".") for name in self._names)
         return Reject.WRONG_TYPE, path if declared else ""
+
+
+def _converted(values: list[Any], kind: str, strict: bool) -> tuple[list[Any], list[int]]:
+    """Return cells of a table as values of a kind, and the places of those that are none."""
+    if set(map(type, values)) <= _AS_THEY_ARE[kind] and (strict or "" not in values):
+        return values, []
+    found: list[Any] = []
+    failed: list[int] = []
+    for place, value in enumerate(values):
+        try:
+            found.append(_as_in_json(value, kind) if strict else _as_in_a_table(value, kind))
+        except msgspec.ValidationError:
+            found.append(None)
+            failed.append(place)
+    return found, failed
+
+
+def _as_in_json(value: Any, kind: str) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(value), type=_TYPES[kind])
+
+
+def _as_in_a_table(value: Any, kind: str) -> Any:
+    return None if value == "" else msgspec.convert(value, _TYPES[kind], strict=False)
 
 
 def _cell(cells: Mapping[str, Any], name: str) -> Any:

@@ -8,21 +8,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch, identities
-from stream_anon.core.decode import Columns, Decoder, Payload, Reader, Reject, Rejection
+from stream_anon.core.decode import Coded, Columns, Decoder, Payload, Reader, Reject, Rejection
 from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
 from stream_anon.core.keys import hash_subjects
 from stream_anon.core.schema import Schema, SensitiveColumn
+from stream_anon.core.spelling import Spelling
 
 _REJECT = {int(Trouble.MISSING): Reject.MISSING, int(Trouble.UNKNOWN): Reject.UNKNOWN}
 
 
 _PLAIN = frozenset({str, int, bool, type(None)})
 """Types that may be published unchanged, as may a float that JSON can write. Others could carry undeclared fields."""
+
+Codes = tuple[Ints, Ints | None]
+"""The codes of values, and the `Trouble` of each, None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ class Encoder:
         n, schema = len(kept), self._schema
         qi = np.empty((n, len(schema.quasi)), dtype=np.int64)
         for q, quasi in enumerate(schema.quasi):
-            qi[:, q], trouble = quasi.hierarchy.encode(columns[quasi.name])
+            qi[:, q], trouble = _through(quasi.hierarchy.encode, columns[quasi.name])
             refuse(quasi.name, trouble)
         sensitive = np.empty((n, len(schema.sensitive)), dtype=np.int64)
         guard = np.full(sensitive.shape, NO_GUARD, dtype=np.int64)
@@ -88,20 +93,20 @@ class Encoder:
         for name in schema.published:
             action = schema.actions.get(name)
             own, spoilt = (columns[name], []) if action is None else action.apply(columns)
-            kinds = set(map(type, own))
+            kinds = set(map(type, own.values if isinstance(own, Coded) else own))
             if action is None and float in kinds:
-                own = _without_nan(own)
+                own = Coded(_without_nan(own.values), own.codes) if isinstance(own, Coded) else _without_nan(own)
             published.append((name, own, kinds))
             for i, reason in spoilt:
                 refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject(reason.value), name))
         values = np.empty((n, len(published)), dtype=object)
         for p, (name, own, kinds) in enumerate(published):
-            values[:, p] = np.fromiter(own, object, n)
+            values[:, p] = own.objects() if isinstance(own, Coded) else np.fromiter(own, object, n)
             if not kinds <= _PLAIN:
                 for i in _unpublishable(own, name in schema.lists):
                     refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject.WRONG_TYPE, name))
         for s, secret in enumerate(schema.sensitive):
-            sensitive[:, s], trouble = secret.encode(published[s][1])
+            sensitive[:, s], trouble = _through(secret.encode, published[s][1])
             refuse(secret.name, trouble)
             for field, target, read in (
                 (secret.guard_field, guard, self._read_guards),
@@ -113,8 +118,9 @@ class Encoder:
         if schema.subject is None:
             subject = identities(ref)
         else:
-            subject, nameless = hash_subjects(columns[schema.subject], schema.naming, self._subject_key)
-            refuse(schema.subject, nameless * int(Trouble.MISSING))
+            named = partial(_people, spelling=schema.naming, key=self._subject_key)
+            subject, nameless = _through(named, columns[schema.subject])
+            refuse(schema.subject, nameless)
         serial = np.full(n, UNNUMBERED, dtype=np.int64)
         batch = Batch(qi, sensitive, guard, psf, subject, arrived, ref, serial, values)
         if refused:
@@ -129,7 +135,7 @@ class Encoder:
         return Encoded(batch, [refused[i] for i in sorted(refused)])
 
     def _read_guards(
-        self, s: int, column: SensitiveColumn, codes: Ints, labels: list[str | None], target: Ints
+        self, s: int, column: SensitiveColumn, codes: Ints, labels: Sequence[str | None], target: Ints
     ) -> list[tuple[int, Reject]]:
         """Write each row's guarding node; reject a row whose guard is not above its value."""
         tree = column.hierarchy
@@ -149,7 +155,22 @@ class Encoder:
         return bad
 
 
-def _without_nan(values: list[Any]) -> list[Any]:
+def _through(encode: Callable[[Sequence[Any]], Codes], column: Sequence[Any]) -> Codes:
+    """Encode a column; where its different values are known, each of them once."""
+    if not isinstance(column, Coded):
+        return encode(column)
+    codes, trouble = encode(column.values)
+    trouble = None if trouble is None else trouble[column.codes]
+    return codes[column.codes], trouble if trouble is not None and trouble.any() else None
+
+
+def _people(values: Sequence[Any], spelling: Spelling, key: bytes | None) -> Codes:
+    """Return who rows are about, and which of them name nobody."""
+    people, nameless = hash_subjects(values, spelling, key)
+    return people, nameless * int(Trouble.MISSING) if nameless.any() else None
+
+
+def _without_nan(values: Sequence[Any]) -> list[Any]:
     """Return the values with None for NaN, which binary tables have in place of what is not there."""
     return [None if type(value) is float and math.isnan(value) else value for value in values]
 
@@ -169,7 +190,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _read_psf(
-    s: int, column: SensitiveColumn, codes: Ints, values: list[int | None], target: Ints
+    s: int, column: SensitiveColumn, codes: Ints, values: Sequence[int | None], target: Ints
 ) -> list[tuple[int, Reject]]:
     """Write what each person asks for; reject a row with anything but 1, 0, -1 or nothing."""
     bad = [i for i, value in enumerate(values) if value not in (1, 0, -1, None)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from itertools import chain, groupby, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,7 +14,7 @@ from stream_anon.core.batch import Batch, Objects
 from stream_anon.core.hierarchy import Ints, Tree, ValueSet
 
 if TYPE_CHECKING:
-    from stream_anon.core.gate import Group
+    from stream_anon.core.gate import Group, Released
     from stream_anon.core.schema import Schema
 
 _JSON = msgspec.json.Encoder()
@@ -55,6 +56,65 @@ def encode_all(groups: Sequence[Group]) -> Iterator[list[bytes]]:
             else:
                 yield from (list(map(_JSON.encode, records_of(group))) for group in groups[first:last])
             first = last
+
+
+def together(groups: Sequence[Group]) -> Iterator[tuple[Released, list[int]]]:
+    """Yield runs of groups that were released together, as their places in what was released."""
+    for _, run in groupby(groups, key=lambda group: id(group.released)):
+        found = list(run)
+        yield found[0].released, [group.place for group in found]
+
+
+def rows_of(released: Released, places: Sequence[int]) -> tuple[Ints, Ints]:
+    """Return the rows of some groups, one group after the other, and where each begins among them."""
+    starts, chosen = np.asarray(released.starts, dtype=np.int64), np.asarray(places, dtype=np.int64)
+    sizes = starts[chosen + 1] - starts[chosen]
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    return np.repeat(starts[chosen] - begins[:-1], sizes) + np.arange(begins[-1]), begins
+
+
+class PublishedColumns(NamedTuple):
+    """What is published of some groups, by column: `sizes` rows of each group, one group after the other.
+
+    `labels` and the columns of the envelope have an entry per group, `values` and `row` one per row.
+    """
+
+    sizes: Ints
+    labels: dict[str, list[Any]]
+    values: dict[str, Objects]
+    policy: str
+    group: list[str]
+    row: Ints
+    size: list[int]
+    subjects: list[int | None]
+    loss: list[float]
+
+
+def columns_of(released: Released, places: Sequence[int]) -> PublishedColumns:
+    """Return the columns of some groups."""
+    schema, (rows, begins) = released.schema, rows_of(released, places)
+    labels: dict[str, list[Any]] = {}
+    for q, column in enumerate(schema.quasi):
+        hierarchy = column.hierarchy
+        if isinstance(hierarchy, ValueSet):
+            codes = released.rows.qi[rows, q]
+            labels[column.name] = [hierarchy.label_of(codes[a:b]) for a, b in pairwise(begins.tolist())]
+        else:
+            label = lru_cache(maxsize=65_536)(hierarchy.label)
+            labels[column.name] = list(map(label, released.low[places, q].tolist(), released.high[places, q].tolist()))
+    told, sizes = [released.envelope(place) for place in places], np.diff(begins)
+    first = np.array([envelope.first for envelope in told], dtype=np.int64)
+    return PublishedColumns(
+        sizes=sizes,
+        labels=labels,
+        values={name: released.values[rows, p] for p, name in enumerate(schema.published)},
+        policy=schema.template.policy,
+        group=[envelope.group for envelope in told],
+        row=np.arange(len(rows)) + np.repeat(first - begins[:-1], sizes),
+        size=[envelope.size for envelope in told],
+        subjects=[envelope.subjects for envelope in told],
+        loss=[envelope.loss for envelope in told],
+    )
 
 
 def values_of(group: Group) -> Objects:

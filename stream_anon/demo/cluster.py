@@ -56,6 +56,11 @@ class DemoCluster:
         """The path of the demo's policy for Kafka."""
         return Path(self._folder.name) / "policy.yaml"
 
+    @property
+    def page(self) -> str:
+        """The address of the worker's live page."""
+        return f"http://127.0.0.1:{self._status}/"
+
     def __enter__(self) -> DemoCluster:
         try:
             self._say("starting Apache Kafka, a process of its own ...")

@@ -11,8 +11,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 
-from stream_anon.core.decode import LineCount, Payload, Reject
+from stream_anon.core.decode import Columnar, LineCount, Payload, Reject
 from stream_anon.errors import StreamAnonError
+from stream_anon.formats.arrow.csv_blocks import plain_rows
 from stream_anon.formats.format import refuse_same_names
 from stream_anon.formats.lines import LINE_LIMIT, Lines
 
@@ -64,6 +65,17 @@ class CsvRecords:
         self._columns: list[str] = []
         self._delimiter = ","
         self._open: list[_Line] = []  # lines of a record whose quotes are not closed yet
+
+    @property
+    def named(self) -> bool:
+        """Whether the columns are known."""
+        return bool(self._columns)
+
+    def plain(self, lines: Sequence[tuple[int, Payload]]) -> Columnar | None:
+        """Return the rows of lines by column, if each is one record beyond doubt; None if `feed` must see them."""
+        if not self._columns or self._open:
+            return None
+        return plain_rows([line for _, line in lines], self._columns, self._delimiter)
 
     def feed(self, lines: Sequence[tuple[int, Payload]], ended: bool) -> list[tuple[int, Payload]]:
         """Return the records that are complete with these lines, with all that is left if nothing follows."""

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import TextIOWrapper
+from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
+import numpy as np
+
 from stream_anon.core.gate import Group
+<<<<<<< HEAD
 from stream_anon.formats.csv_records import CsvLines
 from stream_anon.formats.format import Format, Part, flat
+=======
+from stream_anon.core.publish import PublishedColumns, columns_of, together
+from stream_anon.formats.csv_lines import CsvLines
+from stream_anon.formats.format import Format, Part
+>>>>>>> main
 from stream_anon.formats.lines import Lines
-from stream_anon.formats.text_file import read_lines
 
 _FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """What begins a formula in some spreadsheet: signs, their full-width forms, and blanks before them."""
@@ -29,18 +37,31 @@ class CsvWriter:
         self._quote = quote_formulas
         self._delimiter = delimiter
         self._text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        self._writer: csv.DictWriter[str] | None = None
+        self._writer: Any = None
 
     def write(self, groups: Sequence[Group]) -> None:
         """Write the records of some groups."""
-        for group in groups:
+        for released, places in together(groups):
+            columns = self._columns(columns_of(released, places))
             if self._writer is None:
-                self._writer = csv.DictWriter(
-                    self._text, _columns(group), lineterminator="\n", restval="", delimiter=self._delimiter
-                )
-                self._writer.writeheader()
-            quote = self._quote
-            self._writer.writerows({k: _cell(v, quote) for k, v in flat(record).items()} for record in group.records())
+                self._writer = csv.writer(self._text, lineterminator="\n", delimiter=self._delimiter)
+                self._writer.writerow(columns)
+            self._writer.writerows(zip(*columns.values(), strict=True))
+
+    def _columns(self, found: PublishedColumns) -> dict[str, Iterable[Any]]:
+        """Return the cells of all columns: those of the policy, then the envelope's."""
+        cells: dict[str, Iterable[Any]] = {}
+        sizes = found.sizes.tolist()
+        for name, labels in found.labels.items():
+            cells[name] = _repeated([_cell(label, self._quote) for label in labels], sizes)
+        for name, values in found.values.items():
+            cells[name] = [_cell(value, self._quote) for value in values.tolist()]
+        cells["_anon.policy"] = _repeated([_cell(found.policy, self._quote)] * len(sizes), sizes)
+        cells["_anon.group"] = _repeated([_cell(group, self._quote) for group in found.group], sizes)
+        cells["_anon.row"] = found.row.tolist()
+        for name, facts in (("size", found.size), ("subjects", found.subjects), ("loss", found.loss)):
+            cells[f"_anon.{name}"] = _repeated(facts, sizes)
+        return cells
 
     def close(self) -> None:
         """Flush the text and detach: the file stays open for whoever opened it."""
@@ -48,20 +69,28 @@ class CsvWriter:
         self._text.detach()
 
 
-def _columns(group: Group) -> list[str]:
-    """Return the names of all columns: those of the policy, then the envelope's."""
-    record = next(group.records())
-    return [
-        *(column.name for column in group.schema.quasi),
-        *group.schema.published,
-        *(f"_anon.{name}" for name in record["_anon"]),
-    ]
+def _repeated(facts: Sequence[Any], sizes: Sequence[int]) -> Iterable[Any]:
+    """Yield each group's fact once per row."""
+    return chain.from_iterable(map(repeat, facts, sizes))
 
 
 def _cell(value: Any, quote: bool) -> Any:
     if isinstance(value, str):
         return f"'{value}" if quote and value.lstrip("'")[:1] in _FORMULA else value
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict | bool) else value
+
+
+def _parts(path: Path, lines: Lines, source: CsvLines, at_once: int) -> Iterator[Part]:
+    """Yield the records of a file: plain blocks of lines by column, others as they are read one by one."""
+    size, first = max(path.stat().st_size, 1), 1
+    while not source.ended:
+        numbers, rows = source.read_block(at_once)
+        for start in range(0, len(rows), at_once):
+            some = rows if len(rows) <= at_once else rows[start : start + at_once]
+            reached = min(lines.bytes / size, 1.0)
+            yield Part(first, numbers[start : start + at_once], some, reached, source.count)
+            first += len(some)
+    yield Part(first, np.empty(0, dtype=np.int64), [], 1.0, source.count)
 
 
 class CsvTable(Format):
@@ -75,7 +104,13 @@ class CsvTable(Format):
 
     def read(self, path: Path, at_once: int) -> Iterator[Part]:
         """Yield the records of a file."""
+<<<<<<< HEAD
         return read_lines(path, lambda file: CsvLines(Lines(file, keep_blank=True), str(path)), at_once)
+=======
+        with path.open("rb", buffering=0) as file:
+            lines = Lines(file.fileno(), keep_blank=True)
+            yield from _parts(path, lines, CsvLines(lines, str(path)), at_once)
+>>>>>>> main
 
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> CsvWriter:
         """Return a writer of lines."""

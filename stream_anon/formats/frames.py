@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from stream_anon.core.decode import Payload, Reject
-from stream_anon.formats.format import refuse_same_names
+from stream_anon.core.gate import Group
+from stream_anon.formats.format import AT_ONCE, refuse_same_names
 
 Records = Iterable[Mapping[str, Any] | bytes | str]
 """Plain records: mappings, or JSON text."""
@@ -43,9 +46,42 @@ def records_of(table: Any) -> Iterator[Mapping[str, Any] | bytes | str]:
             yield from table
 
 
-def frame_like(table: Any, records: list[dict[str, Any]]) -> Any:
-    """Put records into a table of the kind that was given; plain records stay a list."""
+def rows_of(table: Any) -> Iterator[Sequence[Payload]]:
+    """Yield the rows of a table in memory, some at a time, as the decoder takes them: by column where there are any."""
     kind = kind_of_frame(table)
+    if kind in ("pandas", "polars", "arrow") and _has_arrow():
+        from stream_anon.formats.arrow.frames import arrow_parts, pandas_parts
+
+        refuse_same_names(
+            "the table", [str(name) for name in (table.column_names if kind == "arrow" else table.columns)]
+        )
+        if kind == "pandas":
+            yield from pandas_parts(table, payload_of)
+        else:
+            yield from arrow_parts(table.to_arrow() if kind == "polars" else table, payload_of)
+        return
+    records = records_of(table)
+    while payloads := [payload_of(record) for record in islice(records, AT_ONCE)]:
+        yield payloads
+
+
+def _has_arrow() -> bool:
+    return find_spec("pyarrow") is not None
+
+
+def frame_like(table: Any, groups: Sequence[Group]) -> Any:
+    """Put the records of groups into a table of the kind that was given; plain records become a list."""
+    kind = kind_of_frame(table)
+    if kind in ("polars", "arrow") and groups and _has_arrow():
+        from stream_anon.formats.arrow.published import published_table
+
+        made = published_table(groups)
+        if kind == "arrow":
+            return made
+        import polars
+
+        return polars.from_arrow(made)
+    records = [record for group in groups for record in group.records()]
     if kind == "records":
         return records
     if kind == "pandas":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import msgspec
 from stream_anon.core.decode import Decoder, Payload, Reject, Rejection
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Diagnostic, Severity
-from stream_anon.formats.tables import flat, read_parts
+from stream_anon.formats.tables import Part, flat, read_parts
 from stream_anon.local.trial import encode_all
 from stream_anon.observe.tally import Tally
 
@@ -94,9 +94,18 @@ def rejections_of(path: Path, schema: Schema, limit: int = LIMIT) -> tuple[list[
     """Encode the first records under a policy; return what a run would reject, and how many records were tried."""
     found: list[Rejection] = []
     tally = Tally([], 1, schema.counts)
-    parts = read_parts(path, limit, otherwise=".jsonl")
-    encode_all([next(parts)], schema, tally, found.extend, lambda share: None)
+    encode_all(
+        _first(read_parts(path, limit, otherwise=".jsonl"), limit), schema, tally, found.extend, lambda share: None
+    )
     return found, tally.consumed
+
+
+def _first(parts: Iterator[Part], limit: int) -> Iterator[Part]:
+    """Yield parts until they have `limit` records."""
+    for part in parts:
+        yield part
+        if part.first + len(part) > limit:
+            return
 
 
 def letters(rejections: Sequence[Rejection]) -> list[dict[str, Any]]:

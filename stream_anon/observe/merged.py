@@ -7,10 +7,14 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
+
+from stream_anon.observe.live.merge import Merger
+from stream_anon.observe.live.status import Status
 
 _PATIENCE = 3.0  # seconds for an answer over the loopback; a worker that hangs must not silence the others
 
@@ -27,6 +31,7 @@ class Workers(Collector):
     ) -> None:
         self._ports, self._running, self._restarts = ports, running, restarts
         self._pool = ThreadPoolExecutor(len(ports), "status")
+        self._merger = Merger(len(ports))
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
@@ -63,6 +68,12 @@ class Workers(Collector):
         answers = enumerate(self._pool.map(lambda port: self._ask(port, "/readyz"), self._ports))
         lacking = {n: "no answer" if answer is None else answer[1] for n, answer in answers if not _good(answer)}
         return "\n".join(f"worker {number}: {' '.join(text.split())}" for number, text in lacking.items())
+
+    def status(self, empty: Status, stopping: bool = False) -> Status:
+        """Return the status of all workers as one; `empty` has the policy. One that was asked to end is not missed."""
+        texts = list(self._pool.map(lambda port: self._ask(port, "/api/status"), self._ports))
+        each = [msgspec.json.decode(text[1], type=Status) if _good(text) and text else None for text in texts]
+        return self._merger.merge(each, list(self._running()), self._restarts(), empty, stopping)
 
     def _metrics(self, port: int) -> str:
         answer = self._ask(port, "/metrics")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -92,15 +93,19 @@ class Tally:
 
     def publish(self, groups: Sequence[Group], now: float) -> None:
         """Count groups that left."""
-        for group in groups:
-            size = len(group)
-            self.published += size
-            self.groups[str(group.reason)] += 1
-            self.smallest = min(self.smallest or group.people, group.people)
-            for name, nodes in group.raised.items():
-                self._raise(name, nodes, group)
-            self._losses += group.losses * size
-            self._loss += group.loss * size
+        for _, run in groupby(groups, key=lambda group: id(group.released)):
+            some = list(run)
+            released, places = some[0].released, [group.place for group in some]
+            sizes = np.array([len(group) for group in some])
+            self.published += int(sizes.sum())
+            self.groups.update([str(released.reasons[place]) for place in places])
+            fewest = min([released.people[place] for place in places])
+            self.smallest = min(self.smallest or fewest, fewest)
+            self._losses += sizes @ released.losses[places]
+            self._loss += float(sizes @ np.array([released.loss[place] for place in places]))
+            for group in some if released.shown is not released.rows.sensitive else ():
+                for name, nodes in group.raised.items():
+                    self._raise(name, nodes, group)
         if groups:
             self.delays.add(now - np.concatenate([group.arrived for group in groups]))
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from stream_anon.errors import PrivacyViolation
 from stream_anon.kafka.transport import AbortableError, Committed, OutcomeUnknownError, Pending, Polled, Transport
+from stream_anon.observe.live.status import PartitionFacts
 from stream_anon.observe.observer import Observer
 from stream_anon.worker.core import Core
 from stream_anon.worker.ledger.mark import MarkSeal
@@ -28,6 +29,7 @@ from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.state import WorkerState
 from stream_anon.worker.takeover.ownership import Ownership
 from stream_anon.worker.takeover.restore import OtherPolicyError
+from stream_anon.worker.takeover.standing import standing_of
 
 _log = logging.getLogger("stream_anon.worker")
 _LONGEST_WAIT = 0.2  # seconds in one poll: how late a stop or a rebalance may be noticed
@@ -94,6 +96,11 @@ class Worker:
     def unready(self) -> str:
         """Why not all assigned partitions are being processed, empty if they are; another thread may ask."""
         return "stopping" if self._stop else self.ownership.lacking
+
+    @property
+    def standing(self) -> list[PartitionFacts]:
+        """The state of each assigned partition; another thread may ask."""
+        return standing_of(self.ownership, list(self.throttle.paused))
 
     def run(self) -> None:
         """Work until stopped, then leave nothing announced behind."""

@@ -52,6 +52,11 @@ class Supervisor:
         self._stopping.set()
 
     @property
+    def stopping(self) -> bool:
+        """Whether all were asked to end."""
+        return self._stopping.is_set()
+
+    @property
     def running(self) -> list[bool]:
         """Whether each of the slots has a running process."""
         return [slot.process is not None and slot.process.poll() is None for slot in self._slots]

@@ -8,18 +8,32 @@ import numpy as np
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints, ValueSet
-from stream_anon.core.kernels import Prices, cell_prices, inner, price, range_prices
+from stream_anon.core.kernels import (
+    KIND,
+    Prices,
+    cell_prices,
+    inner,
+    neighbour_prices,
+    nests,
+    price,
+    range_prices,
+)
+from stream_anon.core.kernels import PEAKS as PEAK_TABLE
 from stream_anon.core.schema import Schema
 
 TABLE_LIMIT = 512
 """Different values of a column up to which all stretches are priced beforehand: 2 MiB at most."""
 
+PEAKS = -1
+"""The `size` of a column whose stretches cost what their dearest pair of neighbours does."""
+
 
 class Dense(NamedTuple):
     """The dense rows: `code[row, q]` stands for position `point[first[q] + code]`; column q has `kinds[q]` codes.
 
-    A column with few values has all its prices, weighted, in `table` from `start[q]` on, `size[q]` to a line; another
-    has `size[q] == 0` and is priced from its position.
+    A column with few values has all its prices, weighted, in `table` from `start[q]` on, `size[q]` to a line. Of many
+    values in nested cells (`PEAKS`), line h has the dearest of 2^h pairs of neighbours from each code on; `log` is the
+    line for each distance. Another column has `size[q] == 0` and is priced from its position.
     """
 
     code: Ints
@@ -29,6 +43,7 @@ class Dense(NamedTuple):
     table: Floats
     start: Ints
     size: Ints
+    log: Ints
     facts: Ints
     values: Floats
     weight: Floats
@@ -63,10 +78,12 @@ def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[
         found, code[:, place] = np.unique(rows.qi[:, q], return_inverse=True)
         points.append(found)
         small = len(found) <= TABLE_LIMIT
+        nested = not small and (nests(prices, q) or int(prices.facts[q, KIND]) == PEAK_TABLE)
         start.append(used)
-        size.append(len(found) if small else 0)
-        if small:
-            table = range_prices(facts, prices.values, place, found) * weight[place]
+        size.append(len(found) if small else PEAKS if nested else 0)
+        if small or nested:
+            made = range_prices if small else _peaks
+            table = made(facts, prices.values, place, found) * weight[place]
             tables.append(table.ravel())
             used += table.size
     count = np.array([len(found) for found in points], dtype=np.int64)
@@ -78,11 +95,21 @@ def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[
         table=np.concatenate(tables),
         start=np.array(start, dtype=np.int64),
         size=np.array(size, dtype=np.int64),
+        log=np.frexp(np.arange(max(int(count.max()), 1), dtype=np.float64))[1].astype(np.int64) - 1,
         facts=facts,
         values=prices.values,
         weight=weight,
     )
     return dense, order
+
+
+def _peaks(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:
+    """Return the dearest of 1, 2, 4, ... pairs of neighbours from each point on, a line for each."""
+    lines = [np.append(neighbour_prices(facts, values, q, points), 0.0)]
+    while (reach := 1 << len(lines)) < len(points):
+        before = lines[-1]
+        lines.append(np.maximum(before, np.append(before[reach // 2 :], np.zeros(reach // 2))))
+    return np.stack(lines)
 
 
 def sets_of(schema: Schema) -> list[str]:
@@ -93,8 +120,15 @@ def sets_of(schema: Schema) -> list[str]:
 @inner
 def stretch(dense: Dense, q: int, low: int, high: int) -> float:
     """Return the weighted price of the range between two codes of column q."""
-    if dense.size[q]:
-        return float(dense.table[dense.start[q] + low * dense.size[q] + high])
+    size = dense.size[q]
+    if size > 0:
+        return float(dense.table[dense.start[q] + low * size + high])
+    if size == PEAKS:
+        if low == high:
+            return 0.0
+        line = dense.log[high - low]
+        base = dense.start[q] + line * dense.kinds[q]
+        return float(max(dense.table[base + low], dense.table[base + high - (1 << line)]))
     at = dense.first[q]
     return float(dense.weight[q] * price(dense.facts, dense.values, q, dense.point[at + low], dense.point[at + high]))
 

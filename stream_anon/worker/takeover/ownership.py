@@ -81,6 +81,16 @@ class Ownership:
         return "\n".join(found)
 
     @property
+    def owned(self) -> list[int]:
+        """The partitions that are worked on; may be asked for by another thread."""
+        return list(self._state.partitions)
+
+    @property
+    def unrestored(self) -> list[int]:
+        """The partitions that are ours and not taken up yet; may be asked for by another thread."""
+        return list(self._unrestored)
+
+    @property
     def _waits_for(self) -> str:
         return "the group's first ledger" if self._early >= self._unrestored else "a transaction to end"
 
