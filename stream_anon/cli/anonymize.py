@@ -130,7 +130,7 @@ def anonymize(
 
 
 def _tell(found: dict[str, Any], data: Path, out: Path, loaded: LoadedPolicy, as_json: bool) -> None:
-    """Print the result."""
+    """Print the result of a run."""
     if as_json:
         output.print_json(found | {"output": str(out)})
         return
