@@ -32,7 +32,7 @@ reference: $(VENV)/.test
 # The versions and hashes of what the image installs, for every Python and platform; with no address of a registry.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: $(VENV)/.test
-	$(LOCK) --upgrade --extra fast --extra kafka --extra speed --output-file deploy/requirements.lock pyproject.toml
+	$(LOCK) --upgrade --extra fast --extra kafka --extra speed --extra avro --extra protobuf --extra zstd --output-file deploy/requirements.lock pyproject.toml
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 	    | $(LOCK) --upgrade --output-file deploy/build.lock -
 

@@ -21,14 +21,14 @@ from stream_anon.core.decode import Decoder
 from stream_anon.core.encode import Encoder
 from stream_anon.core.gate import Reason, release_all
 from stream_anon.core.schema import Schema
-from stream_anon.formats.messages.avro_reading import AvroMessages, avro_messages
-from stream_anon.formats.messages.avro_writing import AvroWriter
+from stream_anon.formats.messages.avro.reading import AvroMessages, avro_messages
+from stream_anon.formats.messages.avro.writing import AvroWriter
 from stream_anon.formats.messages.framing import frame, path_bytes
 from stream_anon.formats.messages.json_schema import JsonSchemaWriter
 from stream_anon.formats.messages.messages import JsonWriter
-from stream_anon.formats.messages.proto_reading import ProtoMessages
-from stream_anon.formats.messages.proto_schemas import ProtoSchema
-from stream_anon.formats.messages.proto_writing import ProtoWriter
+from stream_anon.formats.messages.protobuf.reading import ProtoMessages
+from stream_anon.formats.messages.protobuf.schemas import ProtoSchema
+from stream_anon.formats.messages.protobuf.writing import ProtoWriter
 from stream_anon.formats.messages.reader import JsonMessages
 from stream_anon.formats.messages.registry import Schema as RegistrySchema
 from stream_anon.policy import Policy

@@ -25,7 +25,7 @@ import fastavro  # noqa: E402
 from confluent_kafka import Producer  # noqa: E402
 
 from stream_anon.formats.messages.framing import frame, path_bytes  # noqa: E402
-from stream_anon.formats.messages.proto_schemas import ProtoSchema  # noqa: E402
+from stream_anon.formats.messages.protobuf.schemas import ProtoSchema  # noqa: E402
 from stream_anon.formats.messages.registry import Access, Registry, Schema  # noqa: E402
 from stream_anon.kafka.clients.kafka_python.topics import create_topics  # noqa: E402
 from stream_anon.kafka.local_broker.broker import LocalBroker  # noqa: E402

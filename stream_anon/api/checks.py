@@ -17,7 +17,8 @@ from stream_anon.auditor.policy import Rules, read_rules, rules_of
 from stream_anon.auditor.raw.original import read_original
 from stream_anon.auditor.result import AuditResult
 from stream_anon.formats.frames import payload_of, records_of
-from stream_anon.formats.tables import flat, known_formats
+from stream_anon.formats.packing import bare
+from stream_anon.formats.tables import flat, format_of
 from stream_anon.insight.propose import Proposal, columns_of, judge, policy_name, policy_text, subject_of
 from stream_anon.insight.sample import Row, read_sample
 from stream_anon.policy import Policy
@@ -90,8 +91,8 @@ def propose(table: Any, *, name: str = "table", limit: int = 10_000) -> Proposed
     text, rows = False, list[Row]()
     if isinstance(table, str | os.PathLike):
         path = Path(table)
-        found = known_formats().get(path.suffix.lower())
-        rows, text, name = read_sample(path, limit).rows, found is not None and found.text, path.stem
+        text, name = format_of(path, otherwise=".jsonl").text, bare(path).stem
+        rows = read_sample(path, limit).rows
     else:
         rows = [_flat(record) for record, _ in zip(records_of(table), range(limit), strict=False)]
     proposals = judge(columns_of(rows, text))

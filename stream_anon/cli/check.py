@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from stream_anon.cli.prepare import prepare
 from stream_anon.core.decode import Rejection
 from stream_anon.core.lint import warnings
 from stream_anon.core.schema import Schema
-from stream_anon.errors import Diagnostic, PolicyError, Severity, Unsupported
+from stream_anon.errors import Diagnostic, PolicyError, Problem, Severity, StreamAnonError, Unsupported
 from stream_anon.insight.sample import letters, read_sample, rejections_of
 
 
@@ -33,7 +34,7 @@ def check(
     """Check a policy: its words, the rules between its parts, the files it names; warn of what is likely a mistake.
 
     Every finding has its place, a caret under the word and, where there is one, a remedy. No value of the sample is
-    ever shown.
+    ever shown. Where the policy names a schema registry, it is asked whether the output would break its subject.
 
     [bold]Examples[/bold]
 
@@ -43,11 +44,14 @@ def check(
     """
     name = str(policy)
     rejected: list[Rejection] = []
+    asked: dict[str, Any] = {}
     try:
         loaded, compiled = prepare(policy)
         name = f"policy {loaded.policy.name}"
         sample = read_sample(data) if data else None
         found = loaded.diagnostics(warnings(loaded, compiled, sample.rows if sample else None))
+        asked, broken = _of_registry(compiled)
+        found += loaded.diagnostics(broken)
         if algorithm is not None:
             found += _of_algorithm(algorithm, compiled, str(policy))
         if sample is not None and data is not None:
@@ -60,12 +64,45 @@ def check(
     ok = all(diagnostic.severity is Severity.WARNING for diagnostic in found)
     if as_json:
         result = {"policy": str(policy), "ok": ok, "diagnostics": output.as_data(found)}
-        output.print_json(result | ({"rejections": letters(rejected)} if data else {}))
+        more = ({"rejections": letters(rejected)} if data else {}) | ({"registry": asked} if asked else {})
+        output.print_json(result | more)
     else:
         output.show(found)
+        if asked:
+            output.say(_told_of_registry(asked), style="" if asked["judged"] else "yellow")
         output.say(_closing(name, policy, data, found), style="bold green" if ok else "bold red")
     if not ok:
         raise typer.Exit(PolicyError.exit_code)
+
+
+def _of_registry(schema: Schema) -> tuple[dict[str, Any], list[Problem]]:
+    """Ask the policy's registry, if it has one, whether the output's schema may follow the newest of its subject."""
+    kafka = schema.policy.kafka
+    if kafka is None or kafka.registry is None:
+        return {}, []
+    from stream_anon.formats.messages.messages import REMEDY, Messages
+
+    try:
+        messages = Messages(schema, once=True)
+        output_schema = messages.output()
+        if output_schema is None:
+            return {"judged": True, "subject": None}, []
+        broken = messages.breaks()
+    except StreamAnonError as error:
+        return {"judged": False, "subject": None, "why": str(error)}, []
+    if broken is None:
+        return {"judged": True, "subject": output_schema.subject}, []
+    message = f"the schema of this policy's output would break {broken[0]}: {broken[1]}"
+    asked = {"judged": True, "subject": broken[0]}
+    return asked, [Problem(("kafka", "output"), "breaks-subject", message, REMEDY)]
+
+
+def _told_of_registry(asked: Mapping[str, Any]) -> str:
+    if not asked["judged"]:
+        return f"not judged: whether the output's schema fits its subject ({asked['why']})"
+    if asked["subject"] is None:
+        return "schema registry: it answers; the output is plain JSON"
+    return f"schema registry: the output's schema was held against {asked['subject']}"
 
 
 def _of_algorithm(algorithm: str, schema: Schema, file: str) -> list[Diagnostic]:

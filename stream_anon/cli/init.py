@@ -1,7 +1,9 @@
-"""`stream-anon init`: propose a first policy for a table, with a reason for every line and questions for a person."""
+"""`stream-anon init`: propose a policy for a table or a topic: a reason for each line, and questions to a person."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from stream_anon.cli import output
+from stream_anon.cli.init_topic import Connection, connection_of, kafka_lines, read_topic
 from stream_anon.cli.prepare import prepare
+from stream_anon.cli.replay_ends import topic_in
 from stream_anon.core.decode import Rejection
 from stream_anon.core.spelling import EVERY_RULE, Spelling, near_equal
+from stream_anon.formats.packing import bare
 from stream_anon.formats.tables import TableError, format_of
 from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
-from stream_anon.insight.propose import Column, Proposal, columns_of, judge, policy_name, policy_text, subject_of
-from stream_anon.insight.sample import read_sample, remedy_of
+from stream_anon.insight.propose import Column, Hint, Proposal, columns_of, judge, policy_name, policy_text, subject_of
+from stream_anon.insight.sample import Sample, read_sample, remedy_of
 
 LIMIT = 100_000
 """Rows that are looked at: enough to meet nearly every value, few enough to take some seconds."""
@@ -27,39 +32,78 @@ MANY_LOST = 0.05
 _COLOURS = {"identifier": "red", "quasi_identifier": "cyan", "sensitive": "yellow", "left out": "dim"}
 
 
+@dataclass(frozen=True)
+class _Read:
+    """What was read for a proposal: a sample, and what is known of it beside its values."""
+
+    sample: Sample
+    name: str
+    shown: str
+    text: bool = False
+    unit: str = "line"
+    hints: Mapping[str, Hint] = field(default_factory=dict)
+    more: Sequence[str] = ()
+
+
 def init(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .tsv, .jsonl, .json or .parquet.", show_default=False)],
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="The table (.csv, .tsv, .jsonl, .json, also packed, .parquet, .avro), or kafka:TOPIC.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[Path, typer.Option("--output", "-o", help="The policy to write.")] = Path("policy.yaml"),
     limit: Annotated[int, typer.Option("--limit", min=1, help="Read at most this many rows.")] = LIMIT,
+    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="The broker of a topic.")] = None,
+    registry: Annotated[str | None, typer.Option("--registry", help="The schema registry of a topic.")] = None,
+    kafka: Annotated[
+        Path | None,
+        typer.Option("--kafka", help="A file, or a policy, whose kafka: part says how a topic is reached."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the proposal as JSON on stdout.")] = False,
 ) -> None:
-    """Propose a policy for a table: the role, type and hierarchy of every column, each with its reason.
+    """Propose a policy for a table or a topic: the role, type and hierarchy of every column, each with its reason.
 
     Names and values of columns are evidence, not proof. Lines marked DECIDE are for a person who knows the data; until
     then the policy errs on the side of privacy, and it is valid as it is written. The same table gives the same policy.
+    Of a topic the newest records are read; tags (such as PII) and descriptions in their schemas go before what values
+    look like, and the policy gets its kafka: part.
 
     [bold]Examples[/bold]
 
         stream-anon init patients.csv
 
-        stream-anon init events.jsonl -o events.yaml --force
+        stream-anon init events.jsonl.gz -o events.yaml --force
+
+        stream-anon init kafka:visits --bootstrap broker:9092 --registry http://registry:8081
+
+        stream-anon init kafka:visits --kafka connection.yaml
     """
-    text = format_of(data).text
-    keep_apart([data], [out])
+    topic = topic_in(data)
+    if topic is None and (bootstrap or registry or kafka):
+        raise typer.BadParameter("only a topic has a broker and a registry", param_hint="DATA")
     refuse_to_overwrite(out, force)
-    sample = read_sample(data, limit)
-    rows = sample.rows
-    columns = columns_of(rows, text)
+    read = (
+        _read_file(Path(data), out, limit)
+        if topic is None
+        else _read_topic(topic, connection_of(topic, bootstrap, registry, kafka), limit)
+    )
+    sample, rows = read.sample, read.sample.rows
+    columns = columns_of(rows, read.text)
     if sample.unread and not rows:
-        raise TableError(f"{data}: no line of it is a record: {_told(sample.unread)}")
-    _refuse_what_is_no_table(data, columns, text)
+        raise TableError(f"{data}: no {read.unit} of it is a record: {_told(sample.unread, read.unit)}")
+    _refuse_what_is_no_table(data, columns, read.text)
     _refuse_names_inside_others(data, [column.name for column in columns])
-    proposals = judge(columns)
+    proposals = judge(columns, read.hints)
     if not any(proposal.role == "quasi_identifier" for proposal in proposals):
         raise TableError(f"{data}: no column can be generalized, so people cannot be made to look alike")
-    counted = f"{len(rows):,} rows" if len(rows) < limit else f"its first {limit:,} rows"
-    files = _write(proposals, policy_text(proposals, policy_name(data.stem), data.name, counted), out, force)
+    few = len(rows) + len(sample.unread) < limit
+    first = "newest" if topic else "first"
+    counted = f"{len(rows):,} rows" if few else f"its {first} {limit:,} rows"
+    text = policy_text(proposals, policy_name(read.name), read.shown, counted, read.more)
+    files = _write(proposals, text, out, force)
     prepare(out)
     asked = sum(bool(proposal.decide) for proposal in proposals)
     left_out = [{"line": bad.index, "code": str(bad.code)} for bad in sample.unread]
@@ -76,7 +120,7 @@ def init(
             told_of = f"{proposal.column.name}: {alike:,} values differ from another only in spelling"
             console.print(Text(f"{told_of}: spell them alike, or l counts one value twice", style="yellow"))
     if left_out:
-        lost = f"{len(left_out):,} lines are no records and were left out: {_told(sample.unread)}"
+        lost = f"{len(left_out):,} {read.unit}s are no records and were left out: {_told(sample.unread, read.unit)}"
         console.print(Text(lost, style="yellow"))
         if len(left_out) > MANY_LOST * (len(rows) + len(left_out)):
             console.print(Text(f"that is a lot: {remedy_of(sample.unread)}", style="yellow"))
@@ -84,18 +128,29 @@ def init(
     console.print(f"k counts {'records' if subject is None else f'different values of {subject.name}'}: see DECIDE")
     console.print(f"wrote {', '.join(map(str, [out, *files]))} from {counted}")
     step = f"read {out}, decide the lines marked DECIDE ({asked} of {len(proposals)} columns), then"
-    console.print(
-        Text(f"next: {step}: stream-anon check {output.quoted(out)} --data {output.quoted(data)}", style="bold green")
-    )
+    sampled = "" if topic else f" --data {output.quoted(data)}"
+    console.print(Text(f"next: {step}: stream-anon check {output.quoted(out)}{sampled}", style="bold green"))
 
 
-def _told(unread: list[Rejection]) -> str:
+def _read_file(data: Path, out: Path, limit: int) -> _Read:
+    found = format_of(data)
+    keep_apart([data], [out])
+    return _Read(read_sample(data, limit), bare(data).stem, data.name, found.text)
+
+
+def _read_topic(topic: str, connection: Connection, limit: int) -> _Read:
+    sample = read_topic(topic, connection, limit)
+    lines = kafka_lines(connection, sample.format)
+    return _Read(sample, topic, f"the topic {topic}", unit="record", hints=sample.hints, more=lines)
+
+
+def _told(unread: list[Rejection], unit: str) -> str:
     """Return the first lines that are no records, with their codes."""
-    first = ", ".join(f"line {bad.index} ({bad.code})" for bad in unread[:5])
+    first = ", ".join(f"{unit} {bad.index} ({bad.code})" for bad in unread[:5])
     return first + (", ..." if len(unread) > 5 else "")
 
 
-def _refuse_names_inside_others(data: Path, names: list[str]) -> None:
+def _refuse_names_inside_others(data: str, names: list[str]) -> None:
     """Raise if a dotted name is a field inside another column: a policy cannot declare both."""
     for name in names:
         outer = next((other for other in names if name.startswith(f"{other}.")), None)
@@ -103,7 +158,7 @@ def _refuse_names_inside_others(data: Path, names: list[str]) -> None:
             raise TableError(f'{data}: the column "{name}" would be a field inside "{outer}": rename one of them')
 
 
-def _refuse_what_is_no_table(data: Path, columns: list[Column], text: bool) -> None:
+def _refuse_what_is_no_table(data: str, columns: list[Column], text: bool) -> None:
     if not columns:
         raise TableError(f"{data}: has no rows")
     numbers = [column.name for column in columns if column.name.strip().lstrip("-").replace(".", "", 1).isdigit()]

@@ -70,7 +70,7 @@ def _folder(data: Path, out: Path, schema: Schema, asked: Asked) -> AbstractCont
     if asked.spill is None:
         return private_folder(out)
     words = [schema.fingerprint, asked.algorithm, repr(sorted(asked.options.items())), str(asked.seed), asked.parts]
-    return kept_folder(asked.spill, job_digest(data, [*words, out.suffix, str(asked.quote_formulas)]))
+    return kept_folder(asked.spill, job_digest(data, [*words, "".join(out.suffixes), str(asked.quote_formulas)]))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -17,18 +18,27 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
-from stream_anon.cli.options import MaxRejected, MaxSuppressed
+from stream_anon.cli.options import MaxRejected, MaxSuppressed, QuoteFormulas
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import lines_in_words, raised_in_words, whole
 from stream_anon.core.decode import Reject, Rejection
 from stream_anon.errors import StreamAnonError, TooMuchLost
-from stream_anon.formats.csv_lines import CsvLines
+from stream_anon.formats.csv_records import CsvLines
 from stream_anon.formats.lines import LINE_LIMIT, Lines
+from stream_anon.formats.writers import writer_for
 from stream_anon.local.pipe import Pipe
 from stream_anon.local.pipeline import Pipeline
 from stream_anon.observe.limits import Limits
 from stream_anon.report.result import NO_SUBJECT
+
+
+class To(StrEnum):
+    """What is written; each is the suffix of files of its kind."""
+
+    JSON = "jsonl"
+    CSV = "csv"
+    TSV = "tsv"
 
 
 class OutputError(StreamAnonError):
@@ -83,6 +93,8 @@ def pipe(
         typer.Option("--dead-letters", help="Append the place and the code of each rejected line to this file."),
     ] = None,
     from_csv: Annotated[bool, typer.Option("--csv", help="The input is CSV; its first line names the fields.")] = False,
+    to: Annotated[To, typer.Option("--to", help="What is written; the first line of CSV names the fields.")] = To.JSON,
+    quote_formulas: QuoteFormulas = True,
     max_line: Annotated[
         int, typer.Option("--max-line", min=2, help="Reject lines longer than this many bytes.")
     ] = LINE_LIMIT,
@@ -91,7 +103,7 @@ def pipe(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report only rejected lines and failures.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Report everything on stderr as JSON lines.")] = False,
 ) -> None:
-    """Anonymize JSON lines, or CSV, from stdin; JSON lines go to stdout.
+    """Anonymize JSON lines, or CSV, from stdin; JSON lines, or CSV, go to stdout.
 
     Each line leaves in a group that satisfies the policy, within its delay bound, or not at all. Ctrl-C, SIGTERM and
     the end of the input publish what is inside and end; a second Ctrl-C ends at once. A slow reader slows the input
@@ -101,7 +113,7 @@ def pipe(
 
         stream-anon pipe -p policy.yaml < records.jsonl > anonymous.jsonl
 
-        stream-anon pipe -p policy.yaml --csv < records.csv > anonymous.jsonl
+        stream-anon pipe -p policy.yaml --csv --to csv < records.csv > anonymous.csv
 
         tail -f records.jsonl | stream-anon pipe -p policy.yaml --dead-letters rejected.jsonl | consumer
     """
@@ -116,7 +128,9 @@ def pipe(
         lines = Lines(sys.stdin.fileno(), max_line, keep_blank=from_csv)
         source = CsvLines(lines) if from_csv else lines
         limits = Limits.of(schema.policy, max_rejected, max_suppressed)
-        run = Pipe(schema, source, sys.stdout.buffer, DeadLetters(file, as_json), time.monotonic, limits)
+        sink = sys.stdout.buffer
+        writer = writer_for(Path(f"output.{to}"), sink, quote_formulas)
+        run = Pipe(schema, source, sink, DeadLetters(file, as_json), time.monotonic, limits, writer)
         make_ready(schema, quiet=not talks)
         if talks and sys.stdin.isatty():
             output.say(f"reading {'CSV' if from_csv else 'JSON lines'} from the terminal; Ctrl-D ends")

@@ -21,7 +21,6 @@ from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import as_data, lines_of, result_of
 from stream_anon.core.decode import Rejection
 from stream_anon.core.schema import Schema
-from stream_anon.formats.csv_table import CsvTable
 from stream_anon.formats.tables import Part, format_of, read_parts
 from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.insight.before_after import Pair, pairs, typical
@@ -154,7 +153,7 @@ def _next_step(result: Result, schema: Schema, data: Path, policy: Path, rate: f
         return (
             f"the loss is high, most of all in {worst}: give it steps in between (docs/hierarchies.md), or leave it out"
         )
-    if isinstance(format_of(data), CsvTable):
+    if data.suffix.lower() in (".csv", ".tsv"):
         return f"stream-anon pipe -p {judged} --csv < {table} > anonymous.jsonl"
     if data.suffix.lower() in (".jsonl", ".ndjson"):
         return f"stream-anon pipe -p {judged} < {table} > anonymous.jsonl"

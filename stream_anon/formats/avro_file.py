@@ -14,8 +14,8 @@ from stream_anon.core.decode import Payload, Reject
 from stream_anon.core.gate import Group
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.format import Format, Part, TableError
-from stream_anon.formats.messages.avro_reading import fastavro
-from stream_anon.formats.messages.avro_writing import AvroWriter, output_schema
+from stream_anon.formats.messages.avro.reading import fastavro
+from stream_anon.formats.messages.avro.writing import AvroWriter, output_schema
 from stream_anon.formats.messages.framing import HEAD
 from stream_anon.formats.messages.values import plain
 from stream_anon.formats.messages.varint import signed
@@ -23,16 +23,20 @@ from stream_anon.formats.messages.varint import signed
 _MAGIC = b"Obj\x01"
 
 
+_BLOCK = 1000  # records of a block
+
+
 class AvroFileWriter:
-    """A writer of blocks of records, uncompressed. The same groups give the same file."""
+    """A writer of blocks of records, uncompressed. The same groups give the same file, however they are handed over."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._writer: AvroWriter | None = None
+        self._held: list[bytes] = []
         self._sync = b""
 
     def write(self, groups: Sequence[Group]) -> None:
-        """Write the records of some groups as one block."""
+        """Write the records of some groups; those that do not fill a block wait."""
         if not groups:
             return
         if self._writer is None:
@@ -42,12 +46,19 @@ class AvroFileWriter:
             facts = {b"avro.schema": text, b"avro.codec": b"null"}
             pairs = b"".join(_bytes(name) + _bytes(value) for name, value in facts.items())
             self._file.write(_MAGIC + signed(len(facts)) + pairs + signed(0) + self._sync)
-        records = [record[HEAD:] for part in self._writer.write(groups) for record in part]
-        block = b"".join(records)
-        self._file.write(signed(len(records)) + signed(len(block)) + block + self._sync)
+        self._held += [record[HEAD:] for part in self._writer.write(groups) for record in part]
+        while len(self._held) >= _BLOCK:
+            self._write_block()
 
     def close(self) -> None:
-        """Do nothing: every block is already written."""
+        """Write the last block."""
+        if self._held:
+            self._write_block()
+
+    def _write_block(self) -> None:
+        records, self._held = self._held[:_BLOCK], self._held[_BLOCK:]
+        block = b"".join(records)
+        self._file.write(signed(len(records)) + signed(len(block)) + block + self._sync)
 
 
 class AvroFile(Format):
@@ -55,6 +66,7 @@ class AvroFile(Format):
 
     name: ClassVar[str] = "avro"
     suffixes: ClassVar[tuple[str, ...]] = (".avro",)
+    continues: ClassVar[bool] = True
 
     def read(self, path: Path, at_once: int) -> Iterator[Part]:
         """Yield the rows of a file."""

@@ -14,9 +14,10 @@ import numpy as np
 
 from stream_anon.core.gate import Group
 from stream_anon.core.publish import PublishedColumns, columns_of, together
-from stream_anon.formats.csv_lines import CsvLines
-from stream_anon.formats.format import Format, Part
+from stream_anon.formats.csv_records import CsvLines
+from stream_anon.formats.format import Format, Part, TableError
 from stream_anon.formats.lines import Lines
+from stream_anon.formats.packing import BrokenArchiveError, opened
 
 _FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """What begins a formula in some spreadsheet: signs, their full-width forms, and blanks before them."""
@@ -82,17 +83,21 @@ class _Lines(NamedTuple):
     write: Callable[[str], object]
 
 
-def _parts(path: Path, lines: Lines, source: CsvLines, at_once: int) -> Iterator[Part]:
-    """Yield the records of a file: plain blocks of lines by column, others as they are read one by one."""
-    size, first = max(path.stat().st_size, 1), 1
-    while not source.ended:
-        numbers, rows = source.read_block(at_once)
-        for start in range(0, len(rows), at_once):
-            some = rows if len(rows) <= at_once else rows[start : start + at_once]
-            reached = min(lines.bytes / size, 1.0)
-            yield Part(first, numbers[start : start + at_once], some, reached, source.count)
-            first += len(some)
-    yield Part(first, np.empty(0, dtype=np.int64), [], 1.0, source.count)
+def _parts(path: Path, at_once: int) -> Iterator[Part]:
+    """Yield the records of a file, which may be packed, by column where its lines are plain."""
+    first = 1
+    with opened(path) as file:
+        source = CsvLines(Lines(file, keep_blank=True), str(path))
+        while not source.ended:
+            try:
+                numbers, rows = source.read_block(at_once)
+            except BrokenArchiveError as error:
+                raise TableError(f"{path}: {error} after line {source.count.read:,}") from None
+            for start in range(0, len(rows), at_once):
+                some = rows if len(rows) <= at_once else rows[start : start + at_once]
+                yield Part(first, numbers[start : start + at_once], some, file.reached, source.count)
+                first += len(some)
+        yield Part(first, np.empty(0, dtype=np.int64), [], 1.0, source.count)
 
 
 class CsvTable(Format):
@@ -101,13 +106,12 @@ class CsvTable(Format):
     name: ClassVar[str] = "csv"
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
     text: ClassVar[bool] = True
+    packable: ClassVar[bool] = True
     continues: ClassVar[bool] = True
 
     def read(self, path: Path, at_once: int) -> Iterator[Part]:
         """Yield the records of a file."""
-        with path.open("rb", buffering=0) as file:
-            lines = Lines(file.fileno(), keep_blank=True)
-            yield from _parts(path, lines, CsvLines(lines, str(path)), at_once)
+        return _parts(path, at_once)
 
     delimiter: ClassVar[str] = ","
 

@@ -74,13 +74,15 @@ class RecordWriter(Protocol):
 class Format(ABC):
     """One kind of file, known by its suffixes.
 
-    `text`: all values are text, so that their types must be guessed. `continues`: what was written of a file can be
-    continued byte by byte after an interruption.
+    `text`: all values are text, so that their types must be guessed. `packable`: files may be packed (gzip, zstd), and
+    `read` opens them by `packing.opened`. `continues`: what was written of a file can be continued byte by byte after
+    an interruption: its bytes depend on the groups, and not on how they were handed over.
     """
 
     name: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
     text: ClassVar[bool] = False
+    packable: ClassVar[bool] = False
     continues: ClassVar[bool] = False
 
     @abstractmethod

@@ -9,7 +9,6 @@ from typing import IO, ClassVar
 from stream_anon.core.gate import Group
 from stream_anon.core.publish import encode_all, encode_lines
 from stream_anon.formats.format import Format, Part
-from stream_anon.formats.json_array import holds_an_array, read_array
 from stream_anon.formats.lines import Lines
 from stream_anon.formats.text_file import read_lines
 
@@ -32,17 +31,13 @@ class JsonLines(Format):
     """Files with one JSON object a line, read as `pipe` reads them, so that both reject the same lines."""
 
     name: ClassVar[str] = "json"
-    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
+    packable: ClassVar[bool] = True
     continues: ClassVar[bool] = True
 
     def read(self, path: Path, at_once: int) -> Iterator[Part]:
-        """Yield the lines of a file, or the items of the array that a .json file may be."""
-        if path.suffix.lower() == ".json" and holds_an_array(path):
-            yield from read_array(path, at_once)
-            return
-        with path.open("rb", buffering=0) as file:
-            lines = Lines(file.fileno())
-            yield from read_lines(path, lines, lines, at_once)
+        """Yield the lines of a file."""
+        return read_lines(path, Lines, at_once)
 
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> JsonWriter:
         """Return a writer of lines."""

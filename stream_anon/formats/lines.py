@@ -1,12 +1,15 @@
-"""Read lines from a file descriptor as they arrive, without waiting for more; overlong lines are not kept."""
+"""Read lines from a descriptor or a file as they arrive, without waiting for more; overlong lines are not kept."""
 
 from __future__ import annotations
 
 import os
 import selectors
+from collections.abc import Callable
+from functools import partial
 
 from stream_anon.core.decode import LineCount, Payload, Reject
 from stream_anon.errors import StreamAnonError
+from stream_anon.formats.packing import Readable
 
 CHUNK = 1 << 18
 LINE_LIMIT = 1 << 20
@@ -26,33 +29,26 @@ class Lines:
     `keep_blank`, a byte order mark at the very beginning is dropped, the last line needs no newline.
     """
 
-    def __init__(self, descriptor: int, limit: int = LINE_LIMIT, keep_blank: bool = False) -> None:
+    def __init__(self, source: int | Readable, limit: int = LINE_LIMIT, keep_blank: bool = False) -> None:
         self.ended = False
         self.count = LineCount()
         self.limit = limit
-        self.bytes = 0  # read so far
-        self._descriptor = descriptor
+        self._next: Callable[[int], bytes] = partial(os.read, source) if isinstance(source, int) else source.read
         self._keep_blank = keep_blank
         self._parts: list[bytes] = []  # the beginning of a line whose end has not come yet
         self._size = 0
-        self._selector: selectors.BaseSelector | None = selectors.DefaultSelector()
-        try:
-            self._selector.register(descriptor, selectors.EVENT_READ)
-        except (OSError, ValueError):  # a regular file is always ready and cannot be waited for
-            self._selector.close()
-            self._selector = None
+        self._selector = _selector(source) if isinstance(source, int) else None
 
     def read(self, timeout: float | None) -> list[tuple[int, Payload]]:
         """Return what has arrived by now, or within `timeout` seconds if nothing has; wait for ever if None."""
         if self.ended or (self._selector is not None and not self._selector.select(timeout)):
             return []
         try:
-            chunk = os.read(self._descriptor, CHUNK)
+            chunk = self._next(CHUNK)
         except BlockingIOError:  # somebody else was quicker on a shared descriptor
             return []
         except OSError as error:
             raise InputError(f"the input cannot be read: {error.strerror}") from None
-        self.bytes += len(chunk)
         self.ended = not chunk
         *ends, rest = chunk.split(b"\n")
         if self.ended and self._size:
@@ -76,3 +72,14 @@ class Lines:
         self.count.read += len(lines)
         self.count.blank += len(lines) - len(numbered)
         return numbered
+
+
+def _selector(descriptor: int) -> selectors.BaseSelector | None:
+    """Return what waits for a descriptor, None for a regular file: it is always ready and cannot be waited for."""
+    selector = selectors.DefaultSelector()
+    try:
+        selector.register(descriptor, selectors.EVENT_READ)
+    except (OSError, ValueError):
+        selector.close()
+        return None
+    return selector

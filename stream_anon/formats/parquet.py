@@ -13,22 +13,26 @@ from stream_anon.formats.arrow.published import published_table, solid
 from stream_anon.formats.arrow.rows import ArrowRows, paths
 from stream_anon.formats.format import Format, Part, TableError, refuse_same_names
 
-_TELLING = 10_000  # records that show what types the columns of a file have
+_AT_ONCE = 10_000
+"""Records with which a row group is full, so that a file depends on its groups alone; the first ones show the types."""
 
 
 class ParquetWriter:
-    """A writer with intervals and sets as lists; the first records are held back until they show the types."""
+    """A writer with intervals and sets as lists; groups are held back until they fill a row group."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._held: list[Group] = []
+        self._count = 0
         self._writer: Any = None
 
     def write(self, groups: Sequence[Group]) -> None:
-        """Write the records of some groups as one row group."""
-        self._held += groups
-        if self._writer is not None or sum(len(group) for group in self._held) >= _TELLING:
-            self._write_held()
+        """Write the records of some groups; those that do not fill a row group wait."""
+        for group in groups:
+            self._held.append(group)
+            self._count += len(group)
+            if self._count >= _AT_ONCE:
+                self._write_held()
 
     def _write_held(self) -> None:
         pa = arrow()
@@ -41,7 +45,7 @@ class ParquetWriter:
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise TableError("a column has values of different types: Parquet cannot hold it, CSV can") from None
         self._writer.write_table(table)
-        self._held = []
+        self._held, self._count = [], 0
 
     def close(self) -> None:
         """Write the rest and the end of the file."""
@@ -56,6 +60,7 @@ class Parquet(Format):
 
     name: ClassVar[str] = "parquet"
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
+    continues: ClassVar[bool] = True
 
     def read(self, path: Path, at_once: int) -> Iterator[Part]:
         """Yield the rows of a file."""

@@ -35,6 +35,10 @@ class Resumed(io.RawIOBase):
         """Return true: the file can always be written."""
         return True
 
+    def tell(self) -> int:
+        """Return the place of the next byte: writers of Parquet ask for it."""
+        return self._file.tell()
+
     def write(self, data: Buffer, /) -> int:
         """Compare with what is there, then write the rest."""
         new = memoryview(data).cast("B")

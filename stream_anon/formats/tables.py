@@ -9,6 +9,7 @@ from pathlib import Path
 from stream_anon import formats
 from stream_anon.errors import PluginError
 from stream_anon.formats.format import AT_ONCE, Format, Part, TableError, flat
+from stream_anon.formats.packing import PACKED, bare
 from stream_anon.plugins import defined, installed
 
 __all__ = ["AT_ONCE", "Format", "Part", "TableError", "flat", "format_of", "known_formats", "read_parts"]
@@ -33,12 +34,20 @@ def known_formats() -> dict[str, Format]:
     return found
 
 
-def format_of(path: Path) -> Format:
-    """Return the format of a file by its suffix; raise TableError if there is none."""
-    found = known_formats().get(path.suffix.lower())
+def format_of(path: Path, otherwise: str | None = None) -> Format:
+    """Return the format of a file by its suffix, that before .gz or .zst; raise TableError if there is none.
+
+    `otherwise` is a suffix whose format is that of files with an unknown one.
+    """
+    found = known_formats().get(bare(path).suffix.lower()) or (known_formats()[otherwise] if otherwise else None)
     if found is None:
         known = ", ".join(known_formats())
-        raise TableError(f"{path}: unknown kind of file; its name must end with one of: {known}")
+        raise TableError(
+            f"{path}: unknown kind of file; its name must end with one of: {known}; lines and arrays also with "
+            + " or ".join(PACKED)
+        )
+    if path.suffix.lower() in PACKED and not found.packable:
+        raise TableError(f"{path}: {found.name} files are packed inside: unpack it, and name it {bare(path).name}")
     return found
 
 
@@ -47,7 +56,7 @@ def read_parts(path: Path, at_once: int = AT_ONCE, otherwise: str | None = None)
 
     `otherwise` is a suffix whose format is that of files with an unknown one; without it such a file is refused.
     """
-    found = known_formats().get(path.suffix.lower()) or (known_formats()[otherwise] if otherwise else format_of(path))
+    found = format_of(path, otherwise)
     try:
         yield from found.read(path, at_once)
     except OSError as error:

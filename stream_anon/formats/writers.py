@@ -7,9 +7,10 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from stream_anon.formats.format import Format, RecordWriter, TableError
+from stream_anon.formats.packing import PACKED, Packed, PackedWriter
 from stream_anon.formats.tables import format_of
 
 __all__ = [
@@ -71,5 +72,9 @@ def refuse_what_cannot_be_written(path: Path) -> None:
 
 
 def writer_for(path: Path, file: IO[bytes], quote_formulas: bool = True) -> RecordWriter:
-    """Return a writer in the format that the name of the file says."""
-    return format_of(path).writer(file, quote_formulas)
+    """Return a writer in the format that the name of the file says, packed if it says so."""
+    found, suffix = format_of(path), path.suffix.lower()
+    if suffix not in PACKED:
+        return found.writer(file, quote_formulas)
+    packed = Packed(file, suffix)
+    return PackedWriter(packed, found.writer(cast(IO[bytes], packed), quote_formulas))

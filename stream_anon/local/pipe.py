@@ -1,4 +1,4 @@
-"""Anonymize lines of JSON or CSV into JSON lines. A slow reader downstream slows the input; nothing is lost."""
+"""Anonymize lines of JSON or CSV into lines of either. A slow reader downstream slows the input; nothing is lost."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import IO
 
 from stream_anon.core.decode import Rejection
 from stream_anon.core.gate import Group
-from stream_anon.core.publish import encode_lines
 from stream_anon.core.schema import Schema
-from stream_anon.formats.csv_lines import CsvLines
+from stream_anon.formats.csv_records import CsvLines
+from stream_anon.formats.format import RecordWriter
+from stream_anon.formats.json_lines import JsonWriter
 from stream_anon.formats.lines import Lines
 from stream_anon.local.pipeline import Pipeline
 from stream_anon.observe.limits import NO_LIMITS, Limits
@@ -19,7 +20,7 @@ LONGEST_WAIT = 0.2
 
 
 class Pipe:
-    """One run from a source of lines to a sink.
+    """One run from a source of lines to a sink; `writer` writes to the sink, JSON lines if there is none.
 
     1. Wait for lines, no longer than until the next deadline.
     2. Feed them, publish what came out, group by group, each in one write.
@@ -35,10 +36,12 @@ class Pipe:
         reject: Callable[[Sequence[Rejection]], None],
         clock: Callable[[], float],
         limits: Limits = NO_LIMITS,
+        writer: RecordWriter | None = None,
     ) -> None:
         self.pipeline = Pipeline(schema)
         self._source = source
         self._sink = sink
+        self._writer = writer or JsonWriter(sink)
         self._reject = reject
         self._clock = clock
         self._limits = limits
@@ -66,10 +69,12 @@ class Pipe:
         self.pipeline.tally.lines = self._source.count
         for groups in self.pipeline.finish(self._clock()):
             self._publish(groups)
+        self._writer.close()
+        self._sink.flush()
         self.broken = self._limits.broken(self.pipeline.tally, ended=True)
 
     def _publish(self, groups: Sequence[Group]) -> None:
         if groups:
-            self._sink.write(encode_lines(groups))
+            self._writer.write(groups)
             self._sink.flush()
             self.pipeline.published(groups, self._clock())

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
-from stream_anon.formats.messages.messages import Messages
+from stream_anon.formats.messages.messages import REMEDY, Messages
 from stream_anon.kafka.doctor import LONGEST_TRANSACTION, STAYS_OPEN, Finding
 from stream_anon.kafka.transport import AbortableError
 from stream_anon.policy.settings import KafkaSettings
@@ -45,14 +45,11 @@ def schema_findings(kafka: KafkaSettings, schema: Schema) -> list[Finding]:
         output = messages.output()
         if output is None or messages.registry is None:
             return [Finding(question, True, "it answers; the output is plain JSON")]
-        broken = messages.registry.breaks(output.subject, output.schema)
+        broken = messages.breaks()
     except StreamAnonError as error:
         return [Finding(question, False, str(error), "correct kafka.registry, or ask again when it runs")]
     if broken is not None:
-        remedy = "change the policy back, name another output topic, or relax the compatibility of the subject"
-        return [
-            Finding(question, False, f"the output's schema would break {output.subject}: {broken[0][:200]}", remedy)
-        ]
+        return [Finding(question, False, f"the output's schema would break {broken[0]}: {broken[1]}", REMEDY)]
     return [Finding(question, True, f"it answers; the output's schema fits {output.subject}")]
 
 

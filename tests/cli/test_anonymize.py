@@ -130,7 +130,9 @@ def test_mistakes(place: Path, more: tuple[str, ...], code: int, word: str, caps
 
 
 @pytest.mark.parametrize("more", [("--time", "at"), ("--algorithm", "sweep")])
-@pytest.mark.parametrize("out", ["out.jsonl", "out.csv"])
+@pytest.mark.parametrize(
+    "out", ["out.jsonl", "out.csv", "out.json", "out.avro", "out.parquet", "out.jsonl.gz", "out.csv.zst"]
+)
 def test_replay_goes_on_where_it_was_cut(place: Path, more: tuple[str, ...], out: str) -> None:
     assert call(place, "replay", "data.jsonl", out, *more) == 0
     whole = (place / out).read_bytes()

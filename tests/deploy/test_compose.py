@@ -14,6 +14,7 @@ from monitoring import ROOT, yaml
 from stream_anon import demo
 from stream_anon.cli import app
 from stream_anon.kafka.local_broker.broker import KAFKA
+from stream_anon.kafka.local_broker.registry import VERSION as REGISTRY
 from stream_anon.policy.reading.scalars import substitute
 
 COMPOSE = ROOT / "docker-compose.yml"
@@ -47,6 +48,7 @@ def test_images_of_others_are_pinned_and_kafka_is_the_one_tested() -> None:
     images = {name: service["image"] for name, service in SERVICES.items() if name not in OURS}
     assert all(re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", image) for image in images.values()), images
     assert images["kafka"].split(":")[1] == KAFKA.split(":")[2]
+    assert images["registry"].split(":")[1] == REGISTRY
 
 
 def test_our_services_give_the_policy_what_it_asks_for() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from stream_anon.core.encode import Encoder
 from stream_anon.core.gate import Reason, release
 from stream_anon.core.schema import Schema
-from stream_anon.formats.messages.avro_writing import AvroWriter, output_schema
+from stream_anon.formats.messages.avro.writing import AvroWriter, output_schema
 from stream_anon.formats.messages.shape import shape_of
 from stream_anon.policy import Policy
 

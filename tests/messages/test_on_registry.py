@@ -29,8 +29,8 @@ import stream_anon
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.messages.messages import Messages
-from stream_anon.formats.messages.proto_schemas import ProtoSchema
-from stream_anon.formats.messages.proto_writing import output_schema
+from stream_anon.formats.messages.protobuf.schemas import ProtoSchema
+from stream_anon.formats.messages.protobuf.writing import output_schema
 from stream_anon.formats.messages.registry import Schema as RegistrySchema
 from stream_anon.kafka.clients.kafka_python.topics import create_topics
 from stream_anon.kafka.local_broker.broker import LocalBroker

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -16,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_anon.core.decode import Columns, Payload, Reject
-from stream_anon.formats.messages.avro_reading import AvroMessages, avro_messages
+from stream_anon.formats.messages.avro.reading import AvroMessages, avro_messages
 from stream_anon.formats.messages.framing import frame, path_bytes
-from stream_anon.formats.messages.proto_reading import ProtoMessages
-from stream_anon.formats.messages.proto_schemas import ProtoSchema
+from stream_anon.formats.messages.protobuf.reading import ProtoMessages
+from stream_anon.formats.messages.protobuf.schemas import ProtoSchema
 from stream_anon.formats.messages.reader import Compile, JsonMessages, MessageReader
 from stream_anon.formats.messages.registry import RegistryAwayError, Schema
 
@@ -405,3 +406,59 @@ def test_what_avro_holds_is_what_is_read(age: int, ill: str, pay: float | None) 
     found = read(Shelf(Schema("AVRO", json.dumps(schema))), [avro(schema, {"age": age, "ill": ill, "pay": pay})])
     assert first(found) | {"who": None, "home.zip": None, "at": None} == first(found)
     assert (first(found)["age"], first(found)["ill"], first(found)["pay"]) == (age, ill, pay)
+
+
+KINDS = "int32 int64 uint32 uint64 sint32 sint64 bool fixed32 sfixed32 float fixed64 sfixed64 double string bytes Sort"
+PLAIN = "\n".join(
+    f"  {'optional ' * (n % 3 == 0)}{kind} {kind.lower()}_{n} = {n + 1};"
+    for n, kind in enumerate(kind for kind in KINDS.split() for _ in range(2))
+)
+PLAIN_SCHEMA = Schema(
+    "PROTOBUF", f'syntax = "proto3";\nenum Sort {{ NONE = 0; ONE = 1; }}\nmessage Row {{\n{PLAIN}\n}}\n'
+)
+PLAIN_NAMES = [line.split()[-3] for line in PLAIN.splitlines()]
+PLAIN_TYPES = dict.fromkeys(PLAIN_NAMES[::2], "any") | {"string_26": "category", "int32_0": "integer", "gone": "any"}
+AT_ONCE = ProtoMessages(PLAIN_SCHEMA, PLAIN_TYPES)
+ONE_BY_ONE = ProtoMessages(PLAIN_SCHEMA, PLAIN_TYPES)
+ONE_BY_ONE._flat[(0,)] = None
+ROW_CLASS = ProtoSchema(PLAIN_SCHEMA).message((0,))
+
+
+def plain_message(chance: Any) -> bytes:
+    """A message with some of its fields, some of them twice, and perhaps with bytes that were changed."""
+    parts = []
+    for _ in range(chance.choice((1, 1, 2))):
+        row = ROW_CLASS()
+        for name in PLAIN_NAMES:
+            if chance.random() < 0.4:
+                kind = name.split("_")[0]
+                whole = chance.choice((0, 1, 127, 128, 2**31 - 1, chance.randrange(2**31)))
+                value: Any = whole if kind.startswith(("u", "fixed")) else chance.choice((whole, -whole))
+                if kind in ("float", "double"):
+                    value = chance.choice((0.0, -0.0, 1.5, -1e30))
+                elif kind == "string":
+                    value = chance.choice(("", "a", "é", "x" * 200))
+                elif kind == "bytes":
+                    value = b"\xff"
+                elif kind in ("bool", "sort"):
+                    value = chance.choice((0, 1))
+                setattr(row, name, value)
+        parts.append(row.SerializeToString())
+    data = bytearray(b"".join(parts))
+    for _ in range(chance.choice((0, 0, 0, 1, 3))):
+        if data:
+            data[chance.randrange(len(data))] = chance.randrange(256)
+    return b"\0" + bytes(data[: chance.choice((len(data), len(data), chance.randrange(len(data) + 1)))])
+
+
+def test_protobuf_by_column_and_by_message_are_the_same() -> None:
+    chance = Random(7)
+    flat = 0
+    for _ in range(400):
+        bodies = [plain_message(chance) for _ in range(3)]
+        flat += AT_ONCE._read_flat(bodies) is not None
+        left, right = AT_ONCE.read(bodies), ONE_BY_ONE.read(bodies)
+        assert left.kept.tolist() == right.kept.tolist()
+        assert left.refused == right.refused
+        assert repr(left.values) == repr(right.values)
+    assert flat > 100

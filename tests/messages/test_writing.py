@@ -17,11 +17,13 @@ from hypothesis import strategies as st
 from stream_anon.core.encode import Encoder
 from stream_anon.core.gate import Group, Reason, release
 from stream_anon.core.schema import Schema
-from stream_anon.formats.messages import avro_writing, json_schema, proto_writing
-from stream_anon.formats.messages.avro_writing import AvroWriter
+from stream_anon.formats.messages import json_schema
+from stream_anon.formats.messages.avro import writing as avro_writing
+from stream_anon.formats.messages.avro.writing import AvroWriter
 from stream_anon.formats.messages.json_schema import JsonSchemaWriter
-from stream_anon.formats.messages.proto_schemas import ProtoSchema
-from stream_anon.formats.messages.proto_writing import ProtoWriter
+from stream_anon.formats.messages.protobuf import writing as proto_writing
+from stream_anon.formats.messages.protobuf.schemas import ProtoSchema
+from stream_anon.formats.messages.protobuf.writing import ProtoWriter
 from stream_anon.policy import Policy
 
 POLICY: dict[str, Any] = {
@@ -116,6 +118,7 @@ def test_every_format_holds_the_same_records(records: list[dict[str, Any]]) -> N
             assert json.dumps(got) == json.dumps(value), name
         assert found["_anon"] == record["_anon"]
         message = PROTO.FromString(proto[6:])
+        assert message.SerializeToString(deterministic=True) == proto[6:], "what Protobuf itself would write"
         assert MessageToDict(message.home, preserving_proto_field_name=True).get("zip") == record["home"]["zip"]
         assert message.HasField("age") == (ends is not None)
         assert (message.ill, message._anon.group) == (text_of(record["ill"]), record["_anon"]["group"])

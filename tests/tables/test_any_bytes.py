@@ -18,8 +18,7 @@ from stream_anon.auditor.reading.formats.csv_rows import CsvTable, NoTable
 from stream_anon.core.decode import Decoder, LineCount, Reject
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats import csv_records
-from stream_anon.formats.csv_lines import CsvLines
-from stream_anon.formats.csv_records import MOST_LINES, CsvRecords
+from stream_anon.formats.csv_records import MOST_LINES, CsvLines, CsvRecords
 from stream_anon.formats.lines import Lines
 from stream_anon.formats.tables import read_parts
 

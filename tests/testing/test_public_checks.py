@@ -19,6 +19,7 @@ from stream_anon.core.privacy import MODELS
 from stream_anon.formats.avro_file import AvroFile
 from stream_anon.formats.csv_table import CsvTable, TsvTable
 from stream_anon.formats.format import Format
+from stream_anon.formats.json_array import JsonFile
 from stream_anon.formats.json_lines import JsonLines
 from stream_anon.formats.parquet import Parquet
 from stream_anon.formats.tables import known_formats
@@ -99,6 +100,10 @@ def as_lines(path: Path, records: Records) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
+def as_array(path: Path, records: Records) -> None:
+    path.write_text(json.dumps(list(records), indent=1), encoding="utf-8")
+
+
 def as_csv(path: Path, records: Records, delimiter: str = ",") -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(records[0]), delimiter=delimiter)
@@ -119,6 +124,7 @@ def as_avro(path: Path, records: Records) -> None:
 
 FORMATS: dict[type[Format], Callable[[Path, Records], None]] = {
     JsonLines: as_lines,
+    JsonFile: as_array,
     CsvTable: as_csv,
     TsvTable: partial(as_csv, delimiter="\t"),
     Parquet: as_parquet,

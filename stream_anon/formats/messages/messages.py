@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from stream_anon.core.decode import Decoder, Payload, Reader
@@ -13,18 +13,26 @@ from stream_anon.core.publish import encode_all
 from stream_anon.core.record_template import writable
 from stream_anon.core.schema import Schema as PolicySchema
 from stream_anon.errors import StreamAnonError
-from stream_anon.formats.messages import avro_writing, json_schema, proto_writing
-from stream_anon.formats.messages.avro_reading import avro_messages
-from stream_anon.formats.messages.avro_writing import AvroWriter
+from stream_anon.formats.messages import json_schema
+from stream_anon.formats.messages.avro.reading import avro_messages
+from stream_anon.formats.messages.avro.writing import AvroWriter
+from stream_anon.formats.messages.avro.writing import output_schema as avro_schema
 from stream_anon.formats.messages.json_schema import JsonSchemaWriter
-from stream_anon.formats.messages.proto_reading import ProtoMessages
-from stream_anon.formats.messages.proto_writing import ProtoWriter
+from stream_anon.formats.messages.protobuf.reading import ProtoMessages
+from stream_anon.formats.messages.protobuf.writing import ProtoWriter
+from stream_anon.formats.messages.protobuf.writing import output_schema as proto_schema
 from stream_anon.formats.messages.reader import WAIT, Compile, JsonMessages, MessageReader
 from stream_anon.formats.messages.registry import Access, Registry, Schema, basic
 from stream_anon.policy.settings import KafkaSettings, RegistrySettings
 
 KINDS = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
 """The registry's word for each format."""
+
+AT_ONCE = 2.0
+"""Seconds within which a registry has to answer a question that nobody has to wait for."""
+
+REMEDY = "change the policy back, name another output topic, or relax the compatibility of the subject"
+"""What helps against an output whose schema would break its subject."""
 
 _COMPILERS: dict[str, Compile] = {
     "AVRO": avro_messages,
@@ -51,8 +59,8 @@ class JsonWriter:
 
 
 _WRITERS: Mapping[str, tuple[Callable[[PolicySchema], Schema], Callable[[PolicySchema, int], Writer]]] = {
-    "AVRO": (avro_writing.output_schema, AvroWriter),
-    "PROTOBUF": (proto_writing.output_schema, ProtoWriter),
+    "AVRO": (avro_schema, AvroWriter),
+    "PROTOBUF": (proto_schema, ProtoWriter),
     "JSON": (json_schema.output_schema, JsonSchemaWriter),
 }
 
@@ -66,14 +74,22 @@ class Output:
 
 
 class Messages:
-    """The messages of one policy. `wait` is how long a call waits for schemas, None for as long as it takes."""
+    """The messages of one policy. `wait` is how long a call waits for schemas, None for as long as it takes.
 
-    def __init__(self, schema: PolicySchema, wait: float | None = WAIT) -> None:
+    `once`: a registry that does not answer at once is taken for away.
+    """
+
+    def __init__(self, schema: PolicySchema, wait: float | None = WAIT, once: bool = False) -> None:
         kafka = schema.policy.kafka
         self._schema, self._kafka, self._wait = schema, kafka, wait
         self.registry: Registry | None = None
         if kafka is not None and kafka.registry is not None:
-            self.registry = Registry(access_of(kafka.registry))
+            access = access_of(kafka.registry)
+            self.registry = (
+                Registry(replace(access, timeout=min(access.timeout, AT_ONCE)), rounds=1)
+                if once
+                else (Registry(access))
+            )
         self._reader: MessageReader | None = None
 
     def reader(self, types: Mapping[str, str]) -> Reader:
@@ -106,17 +122,23 @@ class Messages:
         made = _WRITERS[kind][0](self._schema)
         return Output(_subject(self._kafka, self._schema, made), made)
 
+    def breaks(self) -> tuple[str, str] | None:
+        """Return the subject that the schema of the output would break, and why; None if it would break none."""
+        output = self.output()
+        if output is None or self.registry is None:
+            return None
+        broken = self.registry.breaks(output.subject, output.schema)
+        return None if broken is None else (output.subject, broken[0][:200])
+
     def writer(self) -> Writer:
         """Register the schema of the output, if it has one, and return a writer of its messages."""
         output = self.output()
         if output is None or self.registry is None or self._kafka is None or self._kafka.registry is None:
             return JsonWriter()
-        broken = self.registry.breaks(output.subject, output.schema)
-        if broken is not None:
+        if (broken := self.breaks()) is not None:
+            subject, why = broken
             raise StreamAnonError(
-                f"the schema of this policy's output may not follow the newest one of {output.subject} "
-                f"({broken[0][:200]}): "
-                "change the policy back, name another output topic, or relax the compatibility of the subject"
+                f"the schema of this policy's output may not follow the newest one of {subject} ({why}): {REMEDY}"
             )
         if self._kafka.registry.register_schema:
             number = self.registry.register(output.subject, output.schema)

@@ -33,11 +33,15 @@ class RegistryAwayError(StreamAnonError):
 
 
 class Schema(NamedTuple):
-    """A schema as the registry has it. `references` are the texts of those it imports by name, deepest first."""
+    """A schema as the registry has it. `references` are the texts of those it imports by name, deepest first.
+
+    `tags` are those that the registry keeps beside the text, by path of a field.
+    """
 
     kind: str
     text: str
     references: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ def basic(username: str, password: str) -> str:
 class Registry:
     """A registry at one or several addresses, tried in turn; the one that answered last is asked first."""
 
-    def __init__(self, access: Access, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._access, self._sleep = access, sleep
+    def __init__(self, access: Access, sleep: Callable[[float], None] = time.sleep, rounds: int = _ROUNDS) -> None:
+        self._access, self._sleep, self._rounds = access, sleep, rounds
         self._urls = list(access.urls)
 
     def schema(self, schema_id: int) -> Schema | None:
@@ -95,7 +99,7 @@ class Registry:
         references: dict[str, str] = {}
         self._collect(found.get("references") or (), references)
         kind = str(found.get("schemaType") or "AVRO")
-        return Schema(kind, str(found["schema"]), tuple(references.items()))
+        return Schema(kind, str(found["schema"]), tuple(references.items()), _tags(found))
 
     def _collect(self, wanted: Sequence[Mapping[str, Any]], found: dict[str, str]) -> None:
         for reference in wanted:
@@ -113,7 +117,7 @@ class Registry:
     def _ask(self, method: str, path: str, body: Any = None, missing: Sequence[int] = ()) -> dict[str, Any] | None:
         """Ask every address in turn, some times over; raise `RegistryAwayError` if none can serve."""
         why = ""
-        for attempt in range(_ROUNDS):
+        for attempt in range(self._rounds):
             if attempt:
                 self._sleep(_PAUSE * 2 ** (attempt - 1))
             for url in list(self._urls):
@@ -154,6 +158,14 @@ class Registry:
 
 def _body(schema: Schema) -> dict[str, str]:
     return {"schema": schema.text} | ({} if schema.kind == "AVRO" else {"schemaType": schema.kind})
+
+
+def _tags(found: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    metadata = found.get("metadata")
+    tags = metadata.get("tags") if isinstance(metadata, dict) else None
+    if not isinstance(tags, dict):
+        return ()
+    return tuple((str(path), tuple(map(str, names))) for path, names in tags.items() if isinstance(names, list))
 
 
 def _understood(status: int, answer: bytes, host: str) -> dict[str, Any]:

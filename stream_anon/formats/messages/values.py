@@ -42,6 +42,17 @@ def plain(value: Any) -> Any:
     return value
 
 
+def plain_record(value: Any) -> Any:
+    """Return a record as JSON would hold it, without nulls in objects and without what JSON cannot hold."""
+    if isinstance(value, Mapping):
+        return {
+            name: plain_record(cell)
+            for name, cell in value.items()
+            if cell is not None and not isinstance(cell, bytes | bytearray)
+        }
+    return [plain_record(each) for each in value] if isinstance(value, list) else plain(value)
+
+
 def checked(values: list[Any], kind: str) -> tuple[list[Any], list[int]]:
     """Return a column as JSON would hold it, and the places of values that the field may not have."""
     allowed = ALLOWED[kind]

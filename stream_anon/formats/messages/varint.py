@@ -11,16 +11,24 @@ def signed(number: int) -> bytes:
     >>> signed(0), signed(-1), signed(64)
     (b'\\x00', b'\\x01', b'\\x80\\x01')
     """
-    rest = (number << 1) ^ (number >> 63)
-    if not 0 <= rest < 1 << 64:
+    return unsigned((number << 1) ^ (number >> 63))
+
+
+def unsigned(number: int) -> bytes:
+    """Return a whole number of 64 bits that is not negative.
+
+    >>> unsigned(1), unsigned(300)
+    (b'\\x01', b'\\xac\\x02')
+    """
+    if not 0 <= number < 1 << 64:
         raise OverflowError("a number of more than 64 bits")
-    if rest < 128:
-        return bytes((rest,))
+    if number < 128:
+        return bytes((number,))
     found = bytearray()
-    while rest > 127:
-        found.append(rest & 127 | 128)
-        rest >>= 7
-    found.append(rest)
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    found.append(number)
     return bytes(found)
 
 

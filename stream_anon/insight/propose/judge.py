@@ -6,9 +6,10 @@ out, never published unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from types import MappingProxyType
 from typing import Literal
 
 from stream_anon.insight.propose.columns import Column
@@ -24,6 +25,7 @@ from stream_anon.insight.propose.hints import (
     sensitive_words,
 )
 from stream_anon.insight.propose.shapes import FEW, MANY, Shape, shape_of
+from stream_anon.insight.propose.told import Hint
 
 MOST_QUASI = 8
 """Quasi-identifiers. With more, almost everyone is far from everyone else and groups lose nearly everything."""
@@ -48,9 +50,12 @@ class Proposal:
     shape: Shape | None = None
 
 
-def judge(columns: Sequence[Column]) -> list[Proposal]:
-    """Return a proposal per column, in their order; at least one quasi-identifier if any column can be one."""
-    found = [_judge(column) for column in columns]
+def judge(columns: Sequence[Column], hints: Mapping[str, Hint] = MappingProxyType({})) -> list[Proposal]:
+    """Return a proposal per column, in their order; at least one quasi-identifier if any column can be one.
+
+    `hints` are what the schema of the data tells of columns, by name: it goes before what values look like.
+    """
+    found = [_told(column, hints[column.name]) if column.name in hints else _judge(column) for column in columns]
     found = _without_repetition(found)
     found = _not_too_many(found)
     if not any(proposal.role == "quasi_identifier" for proposal in found):
@@ -63,6 +68,27 @@ def subject_of(proposals: Iterable[Proposal]) -> Column | None:
     able = [p.column for p in proposals if p.role == "identifier" and not p.column.missing and p.column.counts]
     able = [column for column in able if column.words & (A_PERSON | {"id", "uuid", "guid"})]
     return min(able, key=lambda c: (not c.words & A_PERSON, "id" not in c.words), default=None)
+
+
+def _told(column: Column, hint: Hint) -> Proposal:
+    """Judge a column about which its schema tells something; what must not be public is never made so by it."""
+    own = _judge(column)
+    if not declarable(column.name) or column.nested:
+        return own
+    shape = own.shape or (shape_of(column) if len(column.counts) > 1 else None)
+    match hint.told:
+        case "person" if own.role == "quasi_identifier" and column.words & KNOWN_TO_OTHERS:
+            return replace(own, reason=f"{hint.because}; {own.reason}")
+        case "person":
+            return Proposal(column, "identifier", f"its schema says so: {hint.because}")
+        case "quasi_identifier" if shape is not None:
+            return Proposal(column, "quasi_identifier", f"its schema says so: {hint.because}; {shape.words}", "", shape)
+        case "sensitive" if own.role in ("quasi_identifier", "sensitive"):
+            return _sensitive(column, shape, f"its schema says so: {hint.because}")
+        case "public" if own.role in ("left out", "quasi_identifier"):
+            question = f"its schema has it {hint.because}: if nobody can find a person by it, make it insensitive"
+            return replace(own, decide=question)
+    return replace(own, reason=f"{own.reason}; {hint.because}")
 
 
 def _judge(column: Column) -> Proposal:
@@ -99,8 +125,8 @@ def _judge(column: Column) -> Proposal:
     return _by_values(column, shape)
 
 
-def _sensitive(column: Column, shape: Shape | None) -> Proposal:
-    hint = f'its name ("{sensitive_words(column.words)[0]}") is of what must not become known'
+def _sensitive(column: Column, shape: Shape | None, hint: str = "") -> Proposal:
+    hint = hint or f'its name ("{sensitive_words(column.words)[0]}") is of what must not become known'
     few = len(column.counts) <= (MOST_SENSITIVE if shape is not None and shape.type == "category" else FEW)
     if shape is not None and few:
         return Proposal(

@@ -22,9 +22,9 @@ _HEAD = """\
 """
 
 
-def policy_text(proposals: Sequence[Proposal], name: str, source: str, rows: str) -> str:
-    """Return the text of the policy file."""
-    return "\n".join([_HEAD.format(source=source, rows=rows), *_lines(proposals, name)]) + "\n"
+def policy_text(proposals: Sequence[Proposal], name: str, source: str, rows: str, more: Sequence[str] = ()) -> str:
+    """Return the text of the policy file; `more` are lines at its end."""
+    return "\n".join([_HEAD.format(source=source, rows=rows), *_lines(proposals, name), *more]) + "\n"
 
 
 def policy_name(stem: str) -> str:

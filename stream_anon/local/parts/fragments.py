@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import msgspec
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from stream_anon.core.gate import Group
 from stream_anon.formats.format import Format, TableError
+from stream_anon.formats.packing import PACKED, Packed
 from stream_anon.formats.tables import format_of
 
 AT_ONCE = 20_000
@@ -55,6 +56,10 @@ def merge(places: Sequence[Path], target: Path, file: IO[bytes], progress: Progr
     """Write all fragments into an open file, group by group, in the order of ids."""
     if format_of(target).name == "parquet":
         _merge_columns(places, file, progress)
+    elif (suffix := target.suffix.lower()) in PACKED:
+        packed = Packed(file, suffix)
+        _merge_lines(places, cast(IO[bytes], packed), progress)
+        packed.finish()
     else:
         _merge_lines(places, file, progress)
 

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from stream_anon.auditor.reading.formats.base import Bad, Columns, TableFormat, Unreadable
+from stream_anon.auditor.reading.unpacked import PACKED, suffix_of
 from stream_anon.errors import PluginError
 from stream_anon.plugins import defined, installed
 
@@ -35,8 +36,11 @@ def known_formats() -> dict[str, TableFormat]:
 
 def format_of(path: Path) -> TableFormat | None:
     """Return the format of a file by its suffix, None for JSON lines; raise Unreadable for what nobody knows."""
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     if suffix not in known_formats() and suffix not in JSON:
         known = ", ".join([*known_formats(), *JSON])
         raise Unreadable(f"{path}: unknown kind of file; its name must end with one of: {known}")
-    return known_formats().get(suffix)
+    found = known_formats().get(suffix)
+    if path.suffix.lower() in PACKED and found is not None and not found.packable:
+        raise Unreadable(f"{path}: unpack it first; such files are packed inside")
+    return found

@@ -30,10 +30,12 @@ class TableFormat(ABC):
     """One kind of file that holds a table, known by its suffixes.
 
     `typed`: a label is a list or a number as it was written; else it is text, and what is no text is in it as JSON.
+    `packable`: files may be packed, and are opened by `unpacked.open_file`.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
     typed: ClassVar[bool] = True
+    packable: ClassVar[bool] = False
 
     @abstractmethod
     def columns(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from stream_anon.auditor.reading.chunks import AT_ONCE, parts
 from stream_anon.auditor.reading.formats.base import Bad, Columns, TableFormat
 from stream_anon.auditor.reading.formats.csv_rows import CsvTable
+from stream_anon.auditor.reading.unpacked import open_file
 
 _FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
@@ -18,6 +19,7 @@ class CsvFile(TableFormat):
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv")
     typed: ClassVar[bool] = False
+    packable: ClassVar[bool] = True
 
     def columns(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
         """Yield columns of text, some records at a time, and which lines are not records.
@@ -27,7 +29,7 @@ class CsvFile(TableFormat):
         return self._columns(path, raw=True)
 
     def _columns(self, path: Path, raw: bool) -> Iterator[tuple[Columns, list[Bad]]]:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             table = CsvTable(path, file, raw)
             nothing = [None] * len(table.names)
             for rows in parts(table, AT_ONCE):

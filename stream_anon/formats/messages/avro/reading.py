@@ -9,7 +9,7 @@ from typing import Any
 
 from stream_anon.core.decode import Columns, Reject
 from stream_anon.errors import StreamAnonError
-from stream_anon.formats.messages.avro_flat import FlatMessages, flat_fields
+from stream_anon.formats.messages.avro.flat import FlatMessages, flat_fields
 from stream_anon.formats.messages.reader import UnusableSchemaError, columns_of
 from stream_anon.formats.messages.registry import Schema
 from stream_anon.formats.messages.values import path_getter
@@ -44,9 +44,10 @@ class AvroMessages:
 
     def read(self, bodies: Sequence[bytes]) -> Columns:
         """Read the bodies of messages."""
-        return columns_of([self._row(body) for body in bodies], self._types, self._getters)
+        return columns_of([self.row(body) for body in bodies], self._types, self._getters)
 
-    def _row(self, body: bytes) -> Any:
+    def row(self, body: bytes) -> Any:
+        """Read one message with all its fields; return the code of a rejection if it cannot be read."""
         file = BytesIO(body)
         try:
             row = self._read(file, self.schema, None)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import tempfile
 from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,7 +17,33 @@ from stream_anon.formats.messages.reader import UnusableSchemaError
 from stream_anon.formats.messages.registry import Schema
 
 _MAIN = "stream_anon_main_schema.proto"
+_META = "confluent/meta.proto"
+_META_TEXT = """
+syntax = "proto3";
+package confluent;
+import "google/protobuf/descriptor.proto";
+message Meta {
+  string doc = 1;
+  map<string, string> params = 2;
+  repeated string tags = 3;
+  repeated Rule rules = 4;
+}
+message Rule {
+  string name = 1;
+  string doc = 2;
+  string expr = 3;
+  string sql = 4;
+}
+extend google.protobuf.FileOptions { Meta file_meta = 1088; }
+extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
+extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
+extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
+extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
+"""
+"""What schemas with tags import; registries bring it themselves, so that nobody refers to it."""
+
 _SECONDS = 30.0  # that compiling may take
+_DEEPEST = 20
 
 
 class ProtoSchema:
@@ -82,7 +110,7 @@ def compiled_files(schema: Schema) -> list[Any]:
 
     with tempfile.TemporaryDirectory(prefix="stream-anon-proto-") as name:
         folder = Path(name)
-        for place, text in ((_MAIN, schema.text), *schema.references):
+        for place, text in ((_META, _META_TEXT), (_MAIN, schema.text), *schema.references):
             path = PurePosixPath(place)
             if path.is_absolute() or ".." in path.parts:
                 raise UnusableSchemaError("an import outside of the schema")
@@ -90,6 +118,7 @@ def compiled_files(schema: Schema) -> list[Any]:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
         command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}", f"-I{_well_known()}", "--include_imports"]
+        command += ["--include_source_info"]
         command += [f"--descriptor_set_out={folder / 'found.bin'}", _MAIN]
         try:
             done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603
@@ -100,6 +129,50 @@ def compiled_files(schema: Schema) -> list[Any]:
         found = FileDescriptorSet()
         found.ParseFromString((folder / "found.bin").read_bytes())
         return list(found.file)
+
+
+def described_fields(schema: Schema) -> Iterator[tuple[str, list[str], str]]:
+    """Yield the fields of a schema's first message by dotted path, with their tags and the comments about them."""
+    need_protobuf()
+    try:
+        files = serialized_files(schema) or compiled_files(schema)
+    except UnusableSchemaError:
+        return
+    from google.protobuf import descriptor_pool, message_factory
+
+    pool = descriptor_pool.DescriptorPool()
+    for file in files:
+        pool.Add(file)
+    comments = {
+        tuple(place.path): f"{place.leading_comments} {place.trailing_comments}".strip()
+        for place in files[-1].source_code_info.location
+    }
+    extension = None
+    with suppress(KeyError):
+        extension = pool.FindExtensionByName("confluent.field_meta")
+    if extension is not None:
+        message_factory.GetMessageClass(extension.message_type)
+    options = None if extension is None else message_factory.GetMessageClass(extension.containing_type)
+    messages = list(pool.FindFileByName(files[-1].name).message_types_by_name.values())
+    yield from _described(messages[0], "", (4, 0), (comments, options, extension)) if messages else ()
+
+
+def _described(
+    message: Any, path: str, place: tuple[int, ...], notes: tuple[dict[tuple[int, ...], str], Any, Any]
+) -> Iterator[tuple[str, list[str], str]]:
+    comments, options, extension = notes
+    for number, field in enumerate(message.fields):
+        meta = None
+        if extension is not None:
+            meta = options.FromString(field.GetOptions().SerializeToString()).Extensions[extension]
+        text = comments.get((*place, 2, number), "")
+        at = f"{path}{field.name}"
+        yield at, list(meta.tags) if meta else [], f"{meta.doc if meta else ''} {text}".strip()
+        below = field.message_type
+        if below is not None and at.count(".") < _DEEPEST and below.file is message.file:
+            inner = next((i for i, each in enumerate(message.nested_types) if each is below), None)
+            top = next((i for i, each in enumerate(message.file.message_types_by_name.values()) if each is below), 0)
+            yield from _described(below, f"{at}.", (*place, 3, inner) if inner is not None else (4, top), notes)
 
 
 def _well_known() -> Path:

@@ -1,20 +1,19 @@
-"""Write groups as messages in Avro: fields one after the other, so that what a group shares is written once."""
+"""Write groups as messages in Avro, with a schema derived from the policy."""
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
 from typing import Any
 
-from stream_anon.core.gate import Group
-from stream_anon.core.hierarchy import ValueSet
 from stream_anon.core.hierarchy.tree import text_of
-from stream_anon.core.publish import labels_of, values_of
+from stream_anon.core.record_template import Envelope
 from stream_anon.core.schema import Schema as PolicySchema
 from stream_anon.formats.messages.framing import frame
+from stream_anon.formats.messages.group_writer import Column, GroupWriter, Write
 from stream_anon.formats.messages.registry import Schema
 from stream_anon.formats.messages.shape import (
     ENVELOPE,
@@ -52,56 +51,28 @@ def output_schema(schema: PolicySchema) -> Schema:
     return Schema("AVRO", json.dumps(record, ensure_ascii=False))
 
 
-class AvroWriter:
+class AvroWriter(GroupWriter):
     """A writer of groups as messages under one number of the schema."""
 
     kind = "AVRO"
 
     def __init__(self, schema: PolicySchema, schema_id: int) -> None:
-        self._head, self._schema = frame(schema_id), schema
-        self._leaves = list(shape_of(schema).leaves())
+        super().__init__(schema, frame(schema_id))
         self._policy = _text(schema.template.policy)
-        self._shared = len(schema.quasi)
-        self.label = lru_cache(maxsize=8192)(self._label)
 
-    def _label(self, q: int, low: int, high: int) -> bytes:
-        return _WRITE[self._holds[q]](self._schema.quasi[q].hierarchy.label(low, high))
+    def writes(self, shape: Branch) -> Mapping[int, Write]:
+        """Return how each leaf is written, by its source."""
+        return {leaf.source: _WRITE[leaf.holds] for leaf in shape.leaves()}
 
-    @property
-    def _holds(self) -> dict[int, Holds]:
-        return {leaf.source: leaf.holds for leaf in self._leaves}
+    def joined(self, shape: Branch, cells: Mapping[int, Column]) -> list[Column]:
+        """Return the columns of a record in their order: records inside records need nothing around them."""
+        return [cells[leaf.source] for leaf in shape.leaves()]
 
-    def write(self, groups: Sequence[Group]) -> Iterator[list[bytes]]:
-        """Write the records of each group."""
-        for group in groups:
-            envelope = group.released.envelope(group.place)
-            before = self._policy + _text(envelope.group)
-            after = signed(envelope.size) + _whole(envelope.subjects) + _DOUBLE(envelope.loss)
-            rows = map(signed, range(envelope.first, envelope.size))
-            columns = values_of(group).T.tolist()
-            cells = [self._cells(leaf, group, columns) for leaf in self._leaves]
-            records = zip(repeat(self._head), *cells, repeat(before), rows, repeat(after), strict=False)
-            yield list(map(b"".join, records))
-
-    def writable(self, values: Sequence[Any]) -> bool:
-        """Tell whether the published values of one row can be written."""
-        try:
-            for leaf in self._leaves:
-                if leaf.source >= self._shared:
-                    _WRITE[leaf.holds](values[leaf.source - self._shared])
-        except Exception:  # whatever it is: the row cannot leave
-            return False
-        return True
-
-    def _cells(self, leaf: Leaf, group: Group, columns: Sequence[Sequence[Any]]) -> Any:
-        """Return a field of every record: one text again and again, or a column."""
-        q = leaf.source
-        if q >= self._shared:
-            return map(_WRITE[leaf.holds], columns[q - self._shared])
-        if isinstance(self._schema.quasi[q].hierarchy, ValueSet):
-            return repeat(_texts(labels_of(group)[q]))
-        released, place = group.released, group.place
-        return repeat(self.label(q, int(released.low[place, q]), int(released.high[place, q])))
+    def envelope(self, envelope: Envelope) -> list[Column]:
+        """Return the columns of `_anon`."""
+        before = self._policy + _text(envelope.group)
+        after = signed(envelope.size) + _whole(envelope.subjects) + _DOUBLE(envelope.loss)
+        return [repeat(before), map(signed, range(envelope.first, envelope.size)), repeat(after)]
 
 
 class _Names:

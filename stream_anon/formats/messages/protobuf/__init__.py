@@ -1,0 +1,1 @@
+"""Messages in Protobuf: read by their schema, written with that of the policy."""
