@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -166,14 +166,20 @@ class Auditor:
         return tuple(found)
 
 
-def audit_file(path: Path, rules: Rules | None, original: Original | None = None) -> AuditResult:
-    """Audit a published file and return the result."""
+def audit_file(
+    path: Path, rules: Rules | None, original: Original | None = None, heard: Callable[[int], None] | None = None
+) -> AuditResult:
+    """Audit a published file and return the result; `heard` is told of the records of every part."""
     findings = Findings()
-    return audit_chunks(read_chunks(path, rules, findings), Auditor(rules, findings, original), str(path))
+    return audit_chunks(read_chunks(path, rules, findings), Auditor(rules, findings, original), str(path), heard)
 
 
-def audit_chunks(chunks: Iterable[Chunk], auditor: Auditor, source: str) -> AuditResult:
+def audit_chunks(
+    chunks: Iterable[Chunk], auditor: Auditor, source: str, heard: Callable[[int], None] | None = None
+) -> AuditResult:
     """Audit a finite sequence of chunks and return the result."""
     for chunk in chunks:
         auditor.add(chunk)
+        if heard is not None:
+            heard(len(chunk))
     return auditor.result(source)

@@ -9,6 +9,7 @@ from threading import Event
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from stream_anon.auditor.auditor import Auditor, audit_chunks, audit_file
 from stream_anon.auditor.findings import Findings
@@ -17,6 +18,7 @@ from stream_anon.auditor.raw.original import Original, read_original
 from stream_anon.auditor.result import AuditResult
 from stream_anon.cli import output
 from stream_anon.cli.audit_page import page
+from stream_anon.cli.audit_progress import Count, bar_over
 from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.kafka_setup import need_kafka_python
 from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
@@ -82,7 +84,9 @@ def audit(
         refuse_to_overwrite(html, force)
     stopped = None
     if not out.startswith(TOPIC):
-        result = audit_file(Path(out), rules, _raw(raw, rules, bootstrap))
+        original = _raw(raw, rules, bootstrap)
+        with bar_over(Path(out), quiet=as_json) as heard:
+            result = audit_file(Path(out), rules, original, heard)
     else:
         result, stopped = _topic(out, rules, _raw(raw, rules, bootstrap), follow, idle, bootstrap, isolation)
     step = next_step(result, policy, raw)
@@ -154,13 +158,15 @@ def _topic(
             chunks = map(reader.chunk, topic.to_the_end())
             return audit_chunks(chunks, auditor, given), None
         reported: set[str] = set()
-        with interruptible(asked.set) as interrupt:
+        console = output.talk()
+        with interruptible(asked.set) as interrupt, Count(console) as count:
             for messages in topic.follow(asked.is_set, idle):
                 auditor.add(reader.chunk(messages))
                 for finding in findings.all():
                     if finding.code not in reported:
-                        output.say(f"FAIL  {finding}", style="bold red")
+                        console.print(Text(f"FAIL  {finding}", style="bold red"))
                         reported.add(finding.code)
+                count.add(len(messages), len(reported))
         return auditor.result(given), interrupt
     finally:
         topic.close()

@@ -18,6 +18,7 @@ from stream_anon.cli import output
 from stream_anon.cli.kafka_setup import prepare_for_kafka, warn_of_exposure
 from stream_anon.cli.options import MaxRejected, MaxSuppressed
 from stream_anon.cli.ready import make_ready
+from stream_anon.cli.run_view import LogFormat, told
 from stream_anon.cli.workers import supervise
 from stream_anon.errors import PrivacyViolation, TooMuchLost
 from stream_anon.observe.limits import Limits
@@ -61,11 +62,15 @@ def run(
             "--takeover", help="Take the output over from the group or policy that published into it, which has ended."
         ),
     ] = False,
+    log_format: Annotated[
+        LogFormat, typer.Option("--log-format", help="The log: text in a terminal and JSON elsewhere, unless said.")
+    ] = LogFormat.AUTO,
     slot: Annotated[str | None, typer.Option(hidden=True, help="The name of a worker among several.")] = None,
 ) -> None:
     """Anonymize a Kafka topic: every record leaves in one group, exactly once, within the delay bound, or not at all.
 
     SIGTERM publishes what satisfies the policy, leaves the rest unread for the next worker, and ends with 0.
+    In a terminal it shows a few live lines, elsewhere it logs JSON with a summary every 30 seconds.
     Where most records are rejected, the log and the status say so; `--max-rejected` ends the worker then.
 
     [bold]Examples[/bold]
@@ -86,20 +91,21 @@ def run(
         more = ["--from", start.value] if start else []
         more += [] if max_rejected is None else ["--max-rejected", str(max_rejected)]
         more += [] if max_suppressed is None else ["--max-suppressed", str(max_suppressed)]
-        supervise(policy, schema, workers, more, instance, status_host, status_port)
+        more += ["--log-format", "text" if log_format.plain else "json"]
+        supervise(policy, schema, workers, more, instance, (status_host, status_port), log_format)
         return
+    from stream_anon.kafka.clients import client_of
     from stream_anon.observe.live.board import STALLED, Board
     from stream_anon.observe.live.facts import facts_of
-    from stream_anon.observe.logs import log_to
     from stream_anon.observe.metrics import Metrics
     from stream_anon.observe.observer import Observers
     from stream_anon.observe.server import StatusServer
     from stream_anon.observe.watch import RejectionWatch
     from stream_anon.worker.collector import calm_collector
     from stream_anon.worker.loop import Worker
+    from stream_anon.worker.outlook import LagWatch, hear_signals
 
     make_ready(schema)
-    log_to()
     kafka = kafka_of(loaded.policy)
     settings = settings_of(loaded.policy, start.value if start else None)
     names = [column.name for column in schema.quasi]
@@ -110,6 +116,9 @@ def run(
     worker = Worker(transport, core_of(schema), settings, Observers(metrics, watch, board))
     received: list[int] = []
 
+    def age() -> float:
+        return time.monotonic() - metrics.last_round
+
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
         worker.stop()
@@ -117,18 +126,21 @@ def run(
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    hear_signals([signal.SIGTERM, signal.SIGINT], lambda _: worker.stop())
     if slot is not None:
         threading.Thread(target=_outlive_nobody, args=[worker.stop], name="parent", daemon=True).start()
     status = None
     if status_port:
+        probe = client_of(kafka.client).probe(kafka.bootstrap, kafka.group, kafka.options)
+        LagWatch(age, lambda: worker.positions, lambda: probe.ends(kafka.input), metrics.lag).start()
         status = StatusServer(
             metrics.registry,
-            lambda: time.monotonic() - metrics.last_round < STALLED,
+            lambda: age() < STALLED,
             lambda: worker.ready,
             status_host,
             status_port,
             lambda: watch.warning,
-            lambda: worker.unready,
+            lambda: worker.unready if age() < STALLED else f"no round has ended for {age():.0f} s",
             board.status,
         ).start()
         output.say(f"live page: {status.url} — also /api/status, /metrics, /livez, /readyz")
@@ -137,7 +149,8 @@ def run(
         output.say(NO_SUBJECT, style="yellow")
     calm_collector()
     try:
-        worker.run()
+        with told(board.status, log_format, summaries=slot is None):
+            worker.run()
     except PrivacyViolation:
         if status is not None:
             status.await_reading(_LAST_LOOK)

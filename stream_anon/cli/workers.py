@@ -11,8 +11,10 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
+from stream_anon.cli.run_view import LogFormat, logged
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
+from stream_anon.observe.live.status import Status
 
 
 def commands(policy: Path, workers: int, more: list[str], instance: str | None, ports: list[int]) -> list[list[str]]:
@@ -37,25 +39,28 @@ def supervise(
     workers: int,
     more: list[str],
     instance: str | None,
-    status_host: str,
-    status_port: int,
+    place: tuple[str, int],
+    log_format: LogFormat,
 ) -> None:
     """Run the workers until a signal stops them; the last exit code decides how the command ends."""
     from stream_anon.observe.live.board import Board
     from stream_anon.observe.live.facts import facts_of
-    from stream_anon.observe.logs import log_to
     from stream_anon.observe.merged import Workers
     from stream_anon.observe.server import StatusServer
     from stream_anon.worker.supervisor import Supervisor
 
-    log_to()
+    status_host, status_port = place
     ports = [status_port + 1 + number if status_port else 0 for number in range(workers)]
     if max(ports) > 65_535:
         raise StreamAnonError(f"--status-port {status_port} leaves no room for {workers} ports after it")
     supervisor = Supervisor(commands(policy, workers, more, instance, ports))
+    whole, board = Workers(ports, lambda: supervisor.running, lambda: supervisor.restarts), Board(facts_of(schema))
     server = None
+
+    def status() -> Status:
+        return whole.status(board.status(), supervisor.stopping)
+
     if status_port:
-        whole, board = Workers(ports, lambda: supervisor.running, lambda: supervisor.restarts), Board(facts_of(schema))
         server = StatusServer(
             whole.registry,
             whole.live,
@@ -63,12 +68,13 @@ def supervise(
             status_host,
             status_port,
             why=whole.why,
-            status=lambda: whole.status(board.status(), supervisor.stopping),
+            status=status,
         ).start()
         output.say(f"live page: {server.url} — also /api/status, /metrics, /livez, /readyz")
     output.say(f"{workers} workers — next: stop all with SIGTERM")
     with interruptible(supervisor.stop) as interrupt:
-        code = supervisor.run()
+        with logged(status, log_format, summaries=bool(status_port)):
+            code = supervisor.run()
         if server is not None:
             server.close()
         if code:

@@ -56,6 +56,8 @@ class Encoder:
         self._schema = schema
         self._subject_key = schema.keys.subject if stable_subjects else None
         types = {column.name: column.type for column in schema.quasi}
+        if reader is Decoder:
+            types |= {name: f"{types[name]} or text" for name in schema.numbers_with_words}
         for column in schema.sensitive:
             types[column.name] = column.type
             types.update({column.guard_field: "label"} if column.guard_field else {})

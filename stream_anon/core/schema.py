@@ -169,6 +169,13 @@ class Schema:
     fingerprint: str
 
     @property
+    def numbers_with_words(self) -> list[str]:
+        """The numeric quasi-identifiers in which a word, like "unknown", is a value outside the hierarchy."""
+        declared = self.policy.attributes
+        numeric = [column.name for column in self.quasi if column.type in ("integer", "number")]
+        return [name for name in numeric if getattr(declared.get(name), "unknown", "") == "leaf"]
+
+    @property
     def counts(self) -> Literal["people", "records"]:
         """What k counts: without a subject nobody knows which records are one person's."""
         return "people" if self.subject else "records"

@@ -16,6 +16,19 @@ from typing import IO, Any
 
 FIELDS = {"partition", "code", "remedy", "reason", "groups", "records", "replayed", "result", "why", "call"}
 FIELDS |= {"left_waiting", "port", "policy", "generation", "error", "worker", "partitions", "step"}
+SUMMARY = (
+    "verdict",
+    "consumed",
+    "published",
+    "suppressed",
+    "rejected",
+    "missed",
+    "waiting",
+    "lag",
+    "delay_p99",
+    "loss",
+)
+FIELDS |= set(SUMMARY)
 """The only fields that are ever written. None of them is made from a record."""
 
 WINDOW = 60.0
@@ -38,7 +51,27 @@ class JsonLines(logging.Formatter):
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__
         line.update({name: value for name, value in vars(record).items() if name in FIELDS})
+        return self.write(line)
+
+    def write(self, line: dict[str, object]) -> str:
+        """Return the fields of a line as text."""
         return json.dumps(line, default=str)
+
+
+class PlainLines(JsonLines):
+    """A log formatter that writes the same fields in words: the time, the event, and what belongs to it."""
+
+    def write(self, line: dict[str, object]) -> str:
+        """Return the fields of a line as words.
+
+        >>> PlainLines().write({"time": "2026-01-02T03:04:05.678+00:00", "level": "error", "logger": "x", "event": "e",
+        ... "partition": 3})
+        '03:04:05 ERROR e: partition 3'
+        """
+        rest = {name: value for name, value in line.items() if name not in ("time", "level", "logger", "event")}
+        level = "" if line["level"] == "info" else f" {str(line['level']).upper()}"
+        told = ", ".join(f"{name} {value}" for name, value in rest.items() if value is not None)
+        return f"{str(line['time'])[11:19]}{level} {line['event']}{f': {told}' if told else ''}"
 
 
 @dataclass(slots=True)
@@ -92,10 +125,10 @@ class Handler(logging.StreamHandler[Any]):
         super().close()
 
 
-def log_to(stream: IO[str] | None = None, level: int = logging.INFO) -> None:
-    """Write our logs, and those of clients from warnings on, as JSON lines."""
+def log_to(stream: IO[str] | None = None, level: int = logging.INFO, plain: bool = False) -> None:
+    """Write our logs, and those of clients from warnings on, as JSON lines, or `plain` words."""
     handler = Handler(stream)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(PlainLines() if plain else JsonLines())
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)

@@ -155,3 +155,23 @@ def test_any_table_gives_a_valid_policy(place: Path, names: list[str], data: st.
         assert run(["init", "any.csv", "--force"]) == 0
         assert Path("policy.yaml").read_bytes() == first
         assert run(["check", "policy.yaml", "--data", "any.csv"]) == 0
+
+
+def test_words_and_codes_among_numbers_go_all_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One percent of "unknown", and 999 for "refused": a range with a leaf of its own, in every command alike."""
+    monkeypatch.chdir(tmp_path)
+    ages = [{7: "unknown", 8: "999"}.get(i % 100, f"{18 + i * 7 % 70}.0") for i in range(600)]
+    births = [f"{1930 + i % 70}-{i % 12 + 1:02d}-01" for i in range(600)]
+    lines = [f"{age},{birth},{'fm'[i % 2]}" for i, (age, birth) in enumerate(zip(ages, births, strict=True))]
+    Path("t.csv").write_text("\n".join(["age,birth,sex", *lines]) + "\n")
+    assert run(["init", "t.csv"]) == 0
+    text = Path("policy.yaml").read_text()
+    assert "6 rows with a word and the code 999 in place of a number" in text
+    assert "unknown: leaf" in text
+    assert "year, decade]" in text
+    assert run(["anonymize", "t.csv", "-p", "policy.yaml", "-o", "out.jsonl", "--algorithm", "mondrian"]) == 0
+    assert len(Path("out.jsonl").read_text().splitlines()) == 600, "no row was rejected"
+    known = [record["age"] for record in map(json.loads, Path("out.jsonl").read_text().splitlines()) if record["age"]]
+    assert sum(age != [None, None] for age in known) > 500, "3.0 is a whole number, and has a place"
+    assert run(["audit", "out.jsonl", "-p", "policy.yaml", "--raw", "t.csv"]) == 0
+    assert run(["check", "policy.yaml", "--data", "t.csv"]) == 0

@@ -29,6 +29,9 @@ def each(make: Any) -> list[Any]:
     return [make(i) for i in range(ROWS)]
 
 
+UNKNOWN = each(lambda i: "unknown" if i % 100 == 7 else str(18 + i % 70))
+REFUSED = each(lambda i: {3: "-1", 90: "999"}.get(i, str(18 + i % 70)))
+BIRTHS = each(lambda i: f"{1930 + i % 80}-03-{i % 28 + 1:02d}")
 SLIPS = each(lambda i: f"1980-03-{i % 28 + 1:02d}" if i % 30 else "8/3/1980")
 
 CASES = [
@@ -56,14 +59,26 @@ CASES = [
     ("instants", "seen", each(lambda i: f"2026-03-08T{i % 24:02d}:00:00Z"), TEXT, "quasi_identifier", "[hour", True),
     ("Unix time", "created", each(lambda i: 1_700_000_000 + i), TYPED, "quasi_identifier", "epoch: seconds", True),
     ("dates nobody can read", "visit", each(lambda i: f"{i % 12 + 1}/03/2026"), TEXT, "left out", "", True),
-    ("a boolean", "smoker", cycle(True, False), TYPED, "quasi_identifier", 'values: ["false", "true"]', True),
-    ("0 and 1", "smoker", cycle("0", "1"), TEXT, "quasi_identifier", 'values: ["0", "1"]', True),
+    ("a boolean", "owner", cycle(True, False), TYPED, "quasi_identifier", 'values: ["false", "true"]', True),
+    ("0 and 1", "owner", cycle("0", "1"), TEXT, "quasi_identifier", 'values: ["0", "1"]', True),
     ("few values", "gender", cycle("f", "m", "x"), TEXT, "quasi_identifier", "values: [f, m, x]", False),
     ("missing values", "gender", cycle("f", "m", None), TEXT, "quasi_identifier", "flat", False),
     ("many rare words", "city", ["A"] * 180 + list("bcdefghijklmnopqrstu"), TEXT, "quasi_identifier", "csv", False),
     ("sensitive", "diagnosis", cycle("flu", "ulcer"), TEXT, "sensitive", "flat", True),
     ("a scale", "religious", each(lambda i: str(i % 4 + 1)), TEXT, "sensitive", "range: [1, 4]}", True),
     ("exact numbers", "salary", each(lambda i: str(i % 90 * 111)), TEXT, "quasi_identifier", "interval", True),
+    ("words among numbers", "age", UNKNOWN, TEXT, "quasi_identifier", "snap: [5, 10]", False),
+    ("codes of exceptions", "age", REFUSED, TEXT, "quasi_identifier", "range: [5, 99], snap: [5, 10]", False),
+    ("exceptions as numbers", "age", [int(v) for v in REFUSED], TYPED, "quasi_identifier", "range: [5, 99]", False),
+    ("codes of kinds", "occupation", each(lambda i: str(i % 6 + 1)), TEXT, "quasi_identifier", "flat, values", True),
+    ("a count is no kind", "children", each(lambda i: str(i % 6)), TEXT, "quasi_identifier", "interval", True),
+    ("dates of birth", "birth", BIRTHS, TEXT, "quasi_identifier", "year, decade]", False),
+    ("health, abbreviated", "hlthg", cycle("0", "1"), TEXT, "sensitive", "flat", True),
+    ("politics", "vote", cycle("0", "1"), TEXT, "sensitive", "flat", True),
+    ("sex life", "affairs", cycle("yes", "no"), TEXT, "sensitive", "flat", True),
+    ("unions, in Spanish", "sindicato", cycle("si", "no"), TEXT, "sensitive", "flat", True),
+    ("health, in German", "Krankheit", cycle("a", "b"), TEXT, "sensitive", "flat", True),
+    ("crime", "prior_conviction", cycle("a", "b"), TEXT, "sensitive", "flat", True),
     ("free text", "notes", each(lambda i: f"{'came in with something ' * 2}{i % 150}"), TEXT, "left out", "", True),
     ("lists", "tags", cycle(["a"], ["b"]), TYPED, "left out", "", True),
     ("a name no policy can hold", 'a"b', cycle("a", "b"), TEXT, "left out", "", True),

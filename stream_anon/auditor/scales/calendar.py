@@ -21,6 +21,7 @@ _FORMS = {
     "month": re.compile(r"(\d{4})-(\d\d)"),
     "quarter": re.compile(r"(\d{4})-Q([1-4])"),
     "year": re.compile(r"(\d{4})"),
+    "decade": re.compile(r"(\d{3}0)/(\d{3}9)"),
 }
 _FIXED = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
@@ -76,7 +77,7 @@ class CalendarScale(Scale):
             return place // _FIXED[finest]
         if finest == "week":
             return float((instant.year * 12 + instant.month) * 5 + (instant.day - 1) // 7)
-        months = {"month": 1, "quarter": 3, "year": 12}[finest]
+        months = {"month": 1, "quarter": 3, "year": 12, "decade": 120}[finest]
         return float((instant.year * 12 + instant.month - 1) // months)
 
     def instant(self, value: Any) -> datetime | None:
@@ -111,6 +112,10 @@ def _unit(level: str, parts: list[int]) -> tuple[datetime, datetime]:
         if first.day % 7 != 1 or (last.year, last.month, last.day) != (first.year, first.month, whole):
             raise ValueError
         return first, last + timedelta(days=1)
+    if level == "decade":
+        if parts[1] != year + 9:
+            raise ValueError
+        return datetime(year, 1, 1), datetime(year + 10, 1, 1)
     months = {"month": 1, "quarter": 3, "year": 12}[level]
     start = {"month": parts[-1] - 1, "quarter": 3 * parts[-1] - 3, "year": 0}[level]
     end = start + months

@@ -1,4 +1,4 @@
-"""Instants that become minutes, hours, days, weeks, months, quarters or years, in UTC.
+"""Instants that become minutes, hours, days, weeks, months, quarters, years or decades, in UTC.
 
 Units must nest, so a month is taken as five weeks, of which the fifth has the days from the 29th on: a week is a
 stretch of days inside one month, published by its first and last day.
@@ -44,6 +44,7 @@ SECONDS = {
     "month": _MONTH,
     "quarter": 3 * _MONTH,
     "year": 12 * _MONTH,
+    "decade": 120 * _MONTH,
 }
 """The units from fine to coarse, in seconds of a calendar whose months all have five weeks."""
 
@@ -119,6 +120,8 @@ class Calendar:
     def _word(self, unit: str, code: int) -> str:
         month, within = divmod(code * self._finest, _MONTH)
         year, month = divmod(month, 12)
+        if unit == "decade":
+            return f"{year // 10 * 10:04d}/{year // 10 * 10 + 9:04d}"
         if unit == "quarter":
             return f"{year:04d}-Q{month // 3 + 1}"
         if unit in ("month", "year"):
@@ -150,7 +153,7 @@ class Calendar:
         return f"calendar {self._names} {self._ticks} {self._extra}"
 
 
-Unit = Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"]
+Unit = Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade"]
 
 
 class CalendarHierarchy(HierarchySettings):

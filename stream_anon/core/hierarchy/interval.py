@@ -140,11 +140,19 @@ class Interval:
 
 
 def _number(text: str, whole: bool) -> float:
-    """Return the number a text names; NaN if it names none."""
+    """Return the number a text names; NaN if it names none. A whole one may be written with a point: 3.0.
+
+    >>> _number("3", True), _number("3.0", True), _number("3.5", True), _number("unknown", False)
+    (3, 3, nan, nan)
+    """
     try:
-        return int(text) if whole else float(text)
+        return int(text) if whole and text.lstrip("+-").isdigit() else _whole(float(text)) if whole else float(text)
     except ValueError:
         return math.nan
+
+
+def _whole(number: float) -> float:
+    return int(number) if number.is_integer() else math.nan
 
 
 def _grids(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,16 @@ NEARLY_UNIQUE = 0.9
 
 NEARLY_ALL = 0.95
 """A share of dates from which on a column is one of dates, and its other values are slips."""
+
+EXCEPTIONS = frozenset(
+    float(sign * number)
+    for number in (7, 8, 9, 77, 88, 97, 98, 99, 777, 888, 997, 998, 999, 7777, 8888, 9997, 9998, 9999)
+    for sign in (1, -1)
+) | {-1.0, -2.0, -3.0, 99999.0, 999999.0, -99999.0}
+"""Numbers that are written where there is none: refused, does not know, does not apply."""
+
+MOST_WORDS = 5
+"""Different words in a column of numbers that may be said in place of one: more are values of their own."""
 
 MOSTLY = 0.8
 """A share of numbers from which on a column of text is one of numbers that somebody wrote in several ways."""
@@ -100,6 +111,17 @@ class Column:
             if (trouble is not None and trouble[i]) or text.isdigit() or len(text) < 8  # a number could be an instant
         )
 
+    @cached_property
+    def words_among_numbers(self) -> int:
+        """The number of rows with a word where nearly all others have a number; 0 if it is no such column."""
+        if not self.text:
+            return 0
+        decoder = Decoder({"x": "number"})
+        words = [text for text in self.counts if type(decoder.convert({"x": text})) is tuple]
+        count = sum(self.counts[text] for text in words)
+        few = count <= (1 - NEARLY_ALL) * self.present and len(self.counts) - len(words) > MOST_WORDS
+        return count if few and len(words) <= MOST_WORDS else 0
+
     @property
     def mostly_numbers(self) -> bool:
         """Whether most values of a column that does not read as numbers are numbers all the same."""
@@ -108,8 +130,39 @@ class Column:
         return self.text and read > MOSTLY * self.present
 
     def numbers(self) -> list[float]:
-        """Return the different values as numbers; only for a column that reads as such."""
-        return sorted(float(text) for text in self.counts if text.strip().lower() not in MISSING_WORDS)
+        """Return the different values as numbers, without words among them and codes for exceptions."""
+        found = sorted(self._parsed())
+        return [number for number in found if number not in self.exceptions]
+
+    @cached_property
+    def exceptions(self) -> frozenset[float]:
+        """The numbers that stand for no value, as -1 and 999 do: at an end, and far from all others.
+
+        >>> Column("age", tuple(map(str, [999, -1, *range(18, 90)])), True).exceptions == {999.0, -1.0}
+        True
+        """
+        found, numbers = set[float](), sorted(self._parsed())
+        if len(numbers) <= MOST_WORDS:
+            return frozenset()
+        for end in (-1, 0):
+            while len(numbers) > 2 and numbers[end] in EXCEPTIONS:
+                rest = numbers[:-1] if end else numbers[1:]
+                gap, width = abs(numbers[end] - rest[end]), max(rest[-1] - rest[0], 1.0)
+                negative = numbers[end] < 0 <= rest[0]
+                if not (negative or gap > width):
+                    break
+                found.add(numbers[end])
+                numbers = rest
+        return frozenset(found)
+
+    def _parsed(self) -> set[float]:
+        found = set()
+        for text in self.counts:
+            try:
+                found.add(float(text))
+            except ValueError:  # a word among numbers
+                continue
+        return {number for number in found if math.isfinite(number)}
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]], text: bool) -> list[Column]:

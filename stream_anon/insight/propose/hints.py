@@ -36,11 +36,39 @@ OFTEN_KNOWN_TO_OTHERS = _set(
 )
 
 SENSITIVE = _set(
-    "diagnosis diagnoses disease illness condition symptom symptoms medication drug drugs treatment "
-    "therapy hiv cancer icd religion religious politics political party orientation sexual crime criminal "
-    "offence offense salary income wage wages earnings debt balance credit loan disability pregnant "
-    "pregnancy mortality death died survived outcome complaint violation test score"
+    # health (GDPR Art. 9): English, German, French, Spanish, Italian, Dutch, Portuguese
+    "diagnosis diagnoses disease diseases illness condition symptom symptoms medication drug drugs treatment therapy "
+    "health hlth hiv aids cancer icd disability disabled pregnant pregnancy mortality death died survived outcome "
+    "depression addiction alcohol smoker smoking allergy surgery hospital prescription blood bmi vaccine vaccinated "
+    "diagnose krankheit befund gesundheit behinderung schwanger medikament maladie santé sante traitement handicap "
+    "enfermedad salud diagnóstico diagnostico tratamiento discapacidad malattia salute diagnosi disabilità disabilita "
+    "ziekte gezondheid doença doenca saúde saude "
+    # politics, religion, unions
+    "religion religious faith church creed confession konfession glaube kirche foi religión religione religie religião "
+    "politics political party vote voted voting ballot candidate ideology partei wahl politik parti politique voto "
+    "partido política politica partito partij union unions gewerkschaft syndicat sindicato sindacato vakbond "
+    # sex life, orientation, biometrics, genetics
+    "orientation sexual sexuality affair affairs partner partners lgbt sexualität sexualitaet biometric biometrics "
+    "fingerprints iris genetic genetics dna genome genotype biometrie gentest "
+    # crime (Art. 10)
+    "crime criminal offence offense conviction convicted arrest arrested sentence prison probation recidivism "
+    "vorstrafe straftat condamnation délit delit delito reato "
+    # money, and what is said of people
+    "salary income wage wages earnings debt balance credit loan wealth tax taxes benefit benefits welfare gehalt "
+    "einkommen lohn schulden salaire revenu dette salario ingresos ingreso renta deuda reddito stipendio inkomen "
+    "complaint violation test score"
 )
+"""What must not become known of a person, in several languages: the special categories of GDPR Art. 9 and 10, money."""
+
+_STEMS = ("hlth", "health", "diag", "disea", "relig", "polit", "sexual", "crimin", "salar", "incom", "gesund", "krank")
+
+NOMINAL = _set(
+    "occupation job profession industry sector employer workclass religion race ethnicity ethnic nationality country "
+    "region state province district city county marital relationship party vote department ward clinic hospital "
+    "school language type kind category class code group status reason cause method brand model make color colour "
+    "beruf branche religion familienstand region land profession métier metier ocupación ocupacion profesión estado"
+)
+"""Columns whose numbers are codes of kinds: the code between two others is not between them in any sense."""
 
 CODES = _set("zip zipcode postcode postal plz")
 DATES = _set("date day time timestamp ts created updated at when dob birthdate birthday born")
@@ -68,6 +96,15 @@ def words_of(name: str) -> frozenset[str]:
     """
     words = [word.lower() for word in _WORD.findall(name)]
     return frozenset([*words, "".join(words)])
+
+
+def sensitive_words(words: frozenset[str]) -> list[str]:
+    """Return the words, whole or abbreviated, that stand for what must not become known.
+
+    >>> sensitive_words(words_of("hlthg")), sensitive_words(words_of("HIV status")), sensitive_words(words_of("height"))
+    (['hlthg'], ['hiv'], [])
+    """
+    return sorted(word for word in words if word in SENSITIVE or word.startswith(_STEMS))
 
 
 def names_people(words: frozenset[str]) -> bool:

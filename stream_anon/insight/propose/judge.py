@@ -18,10 +18,10 @@ from stream_anon.insight.propose.hints import (
     MAY_NAME_A_PERSON,
     NAMES_A_PERSON,
     OFTEN_KNOWN_TO_OTHERS,
-    SENSITIVE,
     names_people,
     other_dates,
     personal,
+    sensitive_words,
 )
 from stream_anon.insight.propose.shapes import FEW, MANY, Shape, shape_of
 
@@ -94,13 +94,13 @@ def _judge(column: Column) -> Proposal:
         question = "write the dates as YYYY-MM-DD, then it can be a quasi_identifier of type timestamp"
         return Proposal(column, "left out", "dates in a form that cannot be read with certainty", question)
     shape = shape_of(column)
-    if words & SENSITIVE:
+    if sensitive_words(words):
         return _sensitive(column, shape)
     return _by_values(column, shape)
 
 
 def _sensitive(column: Column, shape: Shape | None) -> Proposal:
-    hint = f'its name ("{_first(column.words & SENSITIVE)}") is of what must not become known'
+    hint = f'its name ("{sensitive_words(column.words)[0]}") is of what must not become known'
     few = len(column.counts) <= (MOST_SENSITIVE if shape is not None and shape.type == "category" else FEW)
     if shape is not None and few:
         return Proposal(
@@ -155,11 +155,18 @@ def _without_repetition(proposals: list[Proposal]) -> list[Proposal]:
 def _not_too_many(proposals: list[Proposal]) -> list[Proposal]:
     """Keep the quasi-identifiers that matter most, in three ranks by their names, and leave out the others."""
     quasi = [i for i, p in enumerate(proposals) if p.role == "quasi_identifier"]
-    ranks = (KNOWN_TO_OTHERS, OFTEN_KNOWN_TO_OTHERS | SENSITIVE)
-    by_rank = sorted(quasi, key=lambda i: next((r for r, w in enumerate(ranks) if proposals[i].column.words & w), 2))
+
+    def rank(i: int) -> int:
+        words = proposals[i].column.words
+        return 0 if words & KNOWN_TO_OTHERS else 1 if words & OFTEN_KNOWN_TO_OTHERS or sensitive_words(words) else 2
+
+    by_rank = sorted(quasi, key=rank)
     for i in by_rank[MOST_QUASI:]:
-        question = f"{MOST_QUASI} quasi-identifiers are there already and each one more costs all others; who needs it?"
-        proposals[i] = replace(proposals[i], role="left out", decide=question)
+        others = f"{MOST_QUASI} other columns are quasi-identifiers already, and each one more costs all of them"
+        reason = f"{others}; {proposals[i].reason}"
+        proposals[i] = replace(
+            proposals[i], role="left out", reason=reason, decide="who needs it? Then leave another out"
+        )
     return proposals
 
 

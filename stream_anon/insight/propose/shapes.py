@@ -6,10 +6,10 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stream_anon.insight.propose.columns import Column
-from stream_anon.insight.propose.hints import CODES, DATES
+from stream_anon.insight.propose.hints import CODES, DATES, NOMINAL
 from stream_anon.policy.reading.scalars import resolve
 
 FEW, MANY = 12, 500
@@ -20,6 +20,12 @@ RARE = 0.01
 
 CELLS = 20
 """Cells of the fine grid over the range of a number: ages fall into fives, years into fives."""
+
+CODES_OF_KINDS = 40
+"""Codes up to which whole numbers under a name like "occupation" are taken for kinds, not for amounts."""
+
+LONG_YEARS = 15
+"""Years from which on dates are given decades: dates of birth have no other way to be a little less exact."""
 
 ROOM = 0.1
 """The share of the width that a range is given on each side for what the sample did not show."""
@@ -43,6 +49,8 @@ class Shape:
     words: str
     file: str = ""
     table: tuple[tuple[str, ...], ...] = ()
+    unknown: str = ""
+    """What is outside the hierarchy and becomes a leaf of its own, in words; empty if nothing is."""
 
 
 def word(text: str) -> str:
@@ -63,13 +71,25 @@ def shape_of(column: Column) -> Shape | None:
     if code := _code(column):
         return code
     if len(column.counts) > 2 and (column.reads_as("integer") or column.reads_as("number")):
+        if column.words & NOMINAL and len(column.counts) <= CODES_OF_KINDS and column.reads_as("integer"):
+            return _nominal(column)
         return _epoch(column) or _interval(column)
+    if column.words_among_numbers:
+        return _interval(column)
     return _categories(column)
+
+
+def _nominal(column: Column) -> Shape | None:
+    """Propose a list of codes: that 3 lies between 2 and 4 means nothing where they stand for kinds."""
+    shape = _categories(column)
+    return None if shape is None else replace(shape, words=f"{shape.words}, codes of kinds by its name")
 
 
 def _calendar(column: Column) -> Shape:
     timed = sum(count for text, count in column.counts.items() if len(text) > 10) * 2 > column.present
-    levels = "hour, day, week, month, year" if timed else "day, week, month, year"
+    years = [text[:4] for text in column.counts if text[:4].isdigit()]
+    decades = ", decade" if years and int(max(years)) - int(min(years)) >= LONG_YEARS else ""
+    levels = ("hour, day, week, month, year" if timed else "day, week, month, year") + decades
     return Shape("timestamp", f"{{kind: calendar, levels: [{levels}]}}", "instants" if timed else "dates")
 
 
@@ -100,7 +120,9 @@ def _code(column: Column) -> Shape | None:
 def _interval(column: Column) -> Shape | None:
     """Propose a range with room on both sides and two grids; None if the numbers are too large or too close."""
     numbers = column.numbers()
-    whole = column.reads_as("integer")
+    if len(numbers) < 2:
+        return None
+    whole = all(number.is_integer() for number in numbers)
     low, high = numbers[0], numbers[-1]
     width = high - low
     largest = max(-low, high)
@@ -109,19 +131,26 @@ def _interval(column: Column) -> Shape | None:
     fine = _round(width / CELLS, whole)
     coarse = fine * (5 if _leading(fine) != 5 else 2)
     if whole and width < CELLS:  # a scale or a count: any room would make every loss look small
-        return Shape(
-            "integer", f"{{kind: interval, range: [{low:.0f}, {high:.0f}]}}", _span("whole numbers", low, high)
-        )
+        hierarchy = f"{{kind: interval, range: [{low:.0f}, {high:.0f}]}}"
+        return Shape("integer", hierarchy, _span("whole numbers", low, high), unknown=_outside(column))
     room = math.ceil(ROOM * width / fine) * fine
     least = math.floor(low / fine) * fine - room
     least = 0 if low >= 0 > least else least
     most = math.floor(high / fine) * fine + fine + room - (1 if whole else 0)
     ends = f"range: [{_number(least)}, {_number(most)}], snap: [{_number(fine)}, {_number(coarse)}]"
     if whole:
-        return Shape("integer", f"{{kind: interval, {ends}}}", _span("whole numbers", low, high))
+        words = _span("whole numbers", low, high)
+        return Shape("integer", f"{{kind: interval, {ends}}}", words, unknown=_outside(column, least, most))
     step = 10.0 ** (math.floor(math.log10(fine) + 1e-9) - 1)
     hierarchy = f"{{kind: interval, {ends}, step: {_number(step)}}}"
-    return Shape("number", hierarchy, _span("numbers", low, high))
+    return Shape("number", hierarchy, _span("numbers", low, high), unknown=_outside(column, least, most))
+
+
+def _outside(column: Column, least: float = math.inf, most: float = -math.inf) -> str:
+    """Say what of a column is no number of its range: words, and codes for exceptions."""
+    found = [f"{column.words_among_numbers:,} rows with a word"] if column.words_among_numbers else []
+    codes = [_number(code) for code in sorted(column.exceptions) if not least <= code <= most]
+    return " and ".join([*found, *([f"the code{'s' if len(codes) > 1 else ''} {', '.join(codes)}"] if codes else [])])
 
 
 def _span(kind: str, low: float, high: float) -> str:

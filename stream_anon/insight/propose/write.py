@@ -78,12 +78,15 @@ def _attribute(proposal: Proposal) -> Iterator[str]:
     yield f"  # {shown}: {_comment(proposal.reason)}"
     if proposal.decide:
         yield f"  # DECIDE: {_comment(proposal.decide)}"
-    if column.odd and shape is not None and shape.type != "category":
+    if column.odd and shape is not None and shape.type != "category" and not shape.unknown:
         yield f"  # DECIDE: rejected for a word like NA or ? in place of a value: {column.odd:,}; empty such cells"
     slips = column.no_dates if shape is not None and column.dates else 0
     if slips:
         yield f"  # DECIDE: not written as YYYY-MM-DD: {slips:,}; correct them, or each becomes (unknown)"
-    extra = (", missing: leaf" if column.missing else "") + (", unknown: leaf" if slips else "")
+    outside = "" if shape is None else shape.unknown
+    if outside:
+        yield f"  # DECIDE: {_comment(outside)} in place of a number: each becomes (unknown), a value of its own"
+    extra = (", missing: leaf" if column.missing else "") + (", unknown: leaf" if slips or outside else "")
     quasi = (
         "" if shape is None else f"{{role: quasi_identifier, type: {shape.type}, hierarchy: {shape.hierarchy}{extra}}}"
     )
@@ -95,7 +98,7 @@ def _attribute(proposal: Proposal) -> Iterator[str]:
         case "quasi_identifier":
             yield f"  {shown}: {quasi}"
         case "sensitive":
-            yield f"  {shown}: {{role: sensitive{extra}}}"
+            yield f"  {shown}: {{role: sensitive{', missing: leaf' if column.missing else ''}}}"
             yield f"  # {shown}: {quasi}"
         case "left out":
             if quasi:

@@ -1,0 +1,154 @@
+"""What open pages cost a worker: its CPU time beside the loop, and records per CPU second, with and without them.
+
+A real broker with a backlog, one worker, phases that alternate between no page and many. A page is a connection to
+/api/events that reads what it is sent; the browser's own work is not the worker's.
+
+python benchmarks/page.py --tabs 20 --seconds 8 --phases 6 --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from stream_anon.demo import admissions
+from stream_anon.demo.cluster import DEAD, INPUT, OUTPUT, kafka_policy
+from stream_anon.kafka.clients.kafka_python.topics import create_topics
+from stream_anon.kafka.local_broker.broker import LocalBroker, free_port
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tabs", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each phase")
+    parser.add_argument("--phases", type=int, default=6, help="an even number: without pages, with pages, ...")
+    parser.add_argument("--rate", type=int, default=4_000, help="records a second")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    arguments = parser.parse_args()
+    found = measure(arguments.tabs, arguments.seconds, arguments.phases, arguments.rate)
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    print(f"{arguments.tabs} open pages take {found['share_of_a_core']:.2%} of a core in the worker")
+    print(f"records per CPU second: {found['without']:,.0f} without, {found['with']:,.0f} with ({found['ratio']:.3f})")
+
+
+def measure(tabs: int, seconds: float, phases: int, rate: int) -> dict[str, Any]:
+    """Start a broker and a worker, and compare the phases."""
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
+        broker = LocalBroker().start()
+        held.callback(broker.remove)
+        create_topics(broker.bootstrap, {INPUT: 4, OUTPUT: 4, DEAD: 1})
+        policy = folder / "policy.yaml"
+        policy.write_text(
+            kafka_policy(broker.bootstrap).replace("attributes:\n  number: {role: insensitive}\n", "attributes:\n")
+        )
+        port = free_port()
+        command = [sys.executable, "-m", "stream_anon", "run", "-p", str(policy), "--status-port", str(port)]
+        log = held.enter_context((folder / "log").open("w"))
+        worker = subprocess.Popen(command, stdout=log, stderr=log)
+        held.callback(worker.wait)
+        held.callback(worker.terminate)
+        over = threading.Event()
+        producer = threading.Thread(target=produce, args=[broker.bootstrap, rate, over])
+        producer.start()
+        held.callback(producer.join)
+        held.callback(over.set)
+        while consumed(port) < 2 * rate:
+            time.sleep(0.2)
+        found = [phase(worker.pid, port, tabs * (number % 2), seconds) for number in range(phases)]
+        return compare(found, seconds)
+
+
+def produce(bootstrap: str, rate: int, over: threading.Event) -> None:
+    """Send records at a rate until told to stop."""
+    producer, records = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20}), admissions(1)
+    while not over.wait(0.1):
+        for record in islice(records, rate // 10):
+            producer.produce(INPUT, value=record)
+        producer.poll(0)
+    producer.flush(10)
+
+
+def phase(pid: int, port: int, tabs: int, seconds: float) -> tuple[int, float, float, int]:
+    """Return the pages, the CPU seconds of the process and of its threads but the first, and the records consumed."""
+    with ExitStack() as held:
+        over = threading.Event()
+        for _ in range(tabs):
+            one = held.enter_context(socket.create_connection(("127.0.0.1", port)))
+            one.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            one.settimeout(0.5)
+            reader = threading.Thread(target=drain, args=[one, over])
+            reader.start()
+            held.callback(reader.join)
+        held.callback(over.set)
+        time.sleep(1.0)
+        before, records = cpu(pid), consumed(port)
+        time.sleep(seconds)
+        after = cpu(pid)
+        return tabs, after[0] - before[0], after[1] - before[1], consumed(port) - records
+
+
+def drain(one: socket.socket, over: threading.Event) -> None:
+    """Read whatever comes."""
+    while not over.is_set():
+        try:
+            if not one.recv(1 << 16):
+                return
+        except TimeoutError:
+            continue
+
+
+def cpu(pid: int) -> tuple[float, float]:
+    """Return the CPU seconds of a process, and of all its threads but the main one, which runs the loop."""
+    spent = {}
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        fields = (thread / "stat").read_text().rpartition(")")[2].split()
+        spent[int(thread.name)] = (int(fields[11]) + int(fields[12])) / TICK
+    return sum(spent.values()), sum(value for number, value in spent.items() if number != pid)
+
+
+def consumed(port: int) -> int:
+    """Ask the worker how many records it has read; 0 while it does not answer."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/status", timeout=5) as answer:
+            return int(json.load(answer)["totals"]["consumed"])
+    except OSError:
+        return 0
+
+
+def compare(phases: list[tuple[int, float, float, int]], length: float) -> dict[str, Any]:
+    """Put phases with and without pages beside each other."""
+    off, on = [p for p in phases if not p[0]], [p for p in phases if p[0]]
+    seconds = [sum(p[1] for p in part) for part in (off, on)]
+    beside = [sum(p[2] for p in part) for part in (off, on)]
+    speed = [sum(p[3] for p in part) / cost for part, cost in zip((off, on), seconds, strict=True)]
+    return {
+        "phases": [[tabs, round(a, 2), round(b, 2), records] for tabs, a, b, records in phases],
+        "share_of_a_core": round((beside[1] - beside[0]) / (len(on) * length), 5),
+        "without": round(speed[0]),
+        "with": round(speed[1]),
+        "ratio": round(speed[1] / speed[0], 4),
+    }
+
+
+if __name__ == "__main__":
+    main()
