@@ -13,6 +13,7 @@ import numpy as np
 
 from stream_anon.core.decode import Rejection
 from stream_anon.core.gate import Group
+from stream_anon.core.loss.classes import ClassMeasures
 from stream_anon.core.schema import Schema
 from stream_anon.formats.frames import frame_like, rows_of
 from stream_anon.formats.tables import Part, TableError, read_parts
@@ -27,8 +28,8 @@ class AnonymizedTable:
     """What came of anonymizing a table.
 
     `table` is of the kind that was given: a frame for a frame, a list of records for records or a file. `loss` is the
-    share of information lost, `losses` tells it per quasi-identifier. `rejections` name the rows that could not be
-    read, by line or place, with a code and never a value.
+    share of information lost, `losses` tells it per quasi-identifier; `measures` are those of the papers on classes.
+    `rejections` name the rows that could not be read, by line or place, with a code and never a value.
     """
 
     table: Any = field(repr=False)
@@ -40,6 +41,7 @@ class AnonymizedTable:
     rejections: list[Rejection] = field(repr=False)
     loss: float
     losses: dict[str, float]
+    measures: ClassMeasures
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the groups to a CSV, JSON lines or Parquet file, whole or not at all."""
@@ -102,6 +104,7 @@ def anonymize(
         rejections=rejections,
         loss=run.tally.loss,
         losses=run.tally.losses,
+        measures=run.measures(),
     )
 
 

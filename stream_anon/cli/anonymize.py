@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import sys
 import time
@@ -25,6 +26,7 @@ from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready
 from stream_anon.cli.results import audit_of, lines_in_words, raised_in_words, result_of, whole
+from stream_anon.cli.spark import SparkRun, anonymize_by_spark
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.tables import format_of, read_parts
 from stream_anon.formats.writers import (
@@ -79,6 +81,12 @@ def anonymize(
         Path | None,
         typer.Option("--spill", help="Keep parts in this private folder, so that a run that failed can be continued."),
     ] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="local, or spark: paths are Spark's, OUT is a folder.")
+    ] = "local",
+    master: Annotated[
+        str | None, typer.Option("--master", help="Where Spark runs: local[2], spark://HOST:PORT.")
+    ] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write a page (HTML) about the result.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start work that takes long without asking.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")] = False,
@@ -96,6 +104,13 @@ def anonymize(
         stream-anon anonymize patients.csv -p policy.yaml -o out.jsonl --algorithm mondrian --set order=[sex,age]
     """
     loaded, schema = prepare(policy)
+    if engine not in ("local", "spark"):
+        raise typer.BadParameter("local or spark", param_hint="--engine")
+    if engine == "spark":
+        options = options_of(settings or [])
+        asked_spark = SparkRun(_address(data), _address(out), master, algorithm, options, seed, parts, force)
+        output.print_json(anonymize_by_spark(asked_spark, loaded.policy))
+        return
     format_of(data)
     refuse_what_cannot_be_written(out)
     keep_apart([data, policy], [out, report, dead_letters])
@@ -127,6 +142,11 @@ def anonymize(
         with new_file(report, force) as raw:
             raw.write(_page(run, data, measured["cpu_seconds"]).encode())
     _tell(run.summary() | measured, data, out, loaded, as_json)
+
+
+def _address(path: Path) -> str:
+    """Return a path as it was written: an address such as s3a://bucket/table lost a slash when it became a path."""
+    return re.sub(r"^([a-z][a-z0-9+.-]+:)/(?!/)", r"\1//", str(path))
 
 
 def _tell(found: dict[str, Any], data: Path, out: Path, loaded: LoadedPolicy, as_json: bool) -> None:

@@ -7,11 +7,14 @@ from copy import deepcopy
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
+
 from stream_anon.batch import build, partition
 from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Decoder, Reader, Rejection
 from stream_anon.core.gate import Group
+from stream_anon.core.loss.classes import ClassMeasures, measure_classes
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part
 from stream_anon.formats.writers import RecordWriter
@@ -105,4 +108,14 @@ class Anonymization:
             "loss_per_attribute": {name: round(loss, 5) for name, loss in tally.losses.items()},
             "raised": dict(tally.raised),
             "loss_of_sensitive": {name: round(loss, 5) for name, loss in tally.lost_by_raising.items()},
+            "measures": self.measures().data(),
         }
+
+    def measures(self) -> ClassMeasures:
+        """Return what the papers measure of the classes; sensitive values count as they came."""
+        released = [group.released for group in self.groups[:1]]
+        sizes = np.diff(released[0].starts).tolist() if released else []
+        width = len(self.schema.sensitive)
+        codes = released[0].rows.sensitive if released else np.empty((0, width), dtype=np.int64)
+        names = [column.name for column in self.schema.sensitive]
+        return measure_classes(sizes, codes, names, self.tally.suppressed, self.schema.requirements.k)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import stream_anon
+from stream_anon.cli import run_command
 from stream_anon.errors import Unsupported
 
 pytest.importorskip("pyspark")
@@ -135,3 +137,16 @@ def test_rows_that_cannot_be_read_are_counted(session: Any) -> None:
     result = anon.anonymize(frame, stream_anon.Policy.model_validate(policy), "mondrian")
     [metrics] = result.metrics.collect()
     assert (metrics.rows, metrics.rejected, metrics.published, metrics.suppressed) == (30, 1, 29, 0)
+
+
+def test_the_command(session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text(json.dumps(POLICY | {"privacy": POLICY["privacy"][:1]}))
+    people(session).write.parquet(str(tmp_path / "t.parquet"))
+    command = ["anonymize", str(tmp_path / "t.parquet"), "-p", str(policy), "-a", "mondrian", "--engine", "spark"]
+    capsys.readouterr()
+    assert run_command([*command, "-o", str(tmp_path / "o.parquet"), "--master", "local[2]"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rows"], found["published"], found["smallest"] >= 4) == (ROWS, ROWS, True)
+    assert session.read.parquet(str(tmp_path / "o.parquet")).count() == ROWS
+    assert run_command([*command, "-o", str(tmp_path / "o.csv")]) == Unsupported.exit_code
