@@ -107,8 +107,11 @@ def anonymize(
     if engine not in ("local", "spark"):
         raise typer.BadParameter("local or spark", param_hint="--engine")
     if engine == "spark":
-        options = options_of(settings or [])
-        asked_spark = SparkRun(_address(data), _address(out), master, algorithm, options, seed, parts, force)
+        for option, given in {"--dead-letters": dead_letters, "--report": report, "--spill": spill}.items():
+            if given is not None:
+                raise typer.BadParameter("only --engine local has it: leave it out", param_hint=option)
+        limits, options = Limits.of(schema.policy, max_rejected, max_suppressed), options_of(settings or [])
+        asked_spark = SparkRun(_address(data), _address(out), master, algorithm, options, seed, parts, force, limits)
         output.print_json(anonymize_by_spark(asked_spark, loaded.policy))
         return
     format_of(data)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 import typer
 
-from stream_anon.errors import Unsupported
+from stream_anon.errors import TooMuchLost, Unsupported
+from stream_anon.observe.limits import Limits
 from stream_anon.policy import Policy
 
 
@@ -24,6 +26,7 @@ class SparkRun:
     seed: int
     parts: str | None
     force: bool
+    limits: Limits
 
 
 def anonymize_by_spark(asked: SparkRun, policy: Policy) -> dict[str, Any]:
@@ -45,9 +48,13 @@ def anonymize_by_spark(asked: SparkRun, policy: Policy) -> dict[str, Any]:
     kind = _kind(asked.data, "parquet")
     frame = (reading.option("header", True) if kind == "csv" else reading).format(kind).load(asked.data)
     result = anonymize(frame, policy, asked.algorithm, asked.options, asked.seed, number)
+    found = _together([row.asDict() for row in result.metrics.collect()], asked)
+    codes = Counter({"rows that the policy does not describe": found["rejected"]})
+    if (broken := asked.limits.exceeded(found["rows"], codes, found["suppressed"], ended=True)) is not None:
+        raise TooMuchLost(broken)
     ordered = result.table.orderBy("_anon.group", "_anon.row")  # the order of parts would narrow labels down
     ordered.write.mode("overwrite" if asked.force else "error").format(writing).save(asked.out)
-    return _together([row.asDict() for row in result.metrics.collect()], asked)
+    return found
 
 
 def _kind(path: str, otherwise: str) -> str:
