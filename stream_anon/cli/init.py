@@ -57,7 +57,7 @@ def init(
     _refuse_names_inside_others(data, [column.name for column in columns])
     proposals = judge(columns)
     if not any(proposal.role == "quasi_identifier" for proposal in proposals):
-        raise TableError(f"{data}: no column can be generalized, so people cannot be made to look alike")
+        raise TableError(f"{data}: no column can be generalized, so people cannot be made to look alike: give a table with columns such as age, place or date, and more rows")
     counted = f"{len(rows):,} rows" if len(rows) < limit else f"its first {limit:,} rows"
     files = _write(proposals, policy_text(proposals, policy_name(data.stem), data.name, counted), out, force)
     prepare(out)
@@ -105,7 +105,7 @@ def _refuse_names_inside_others(data: Path, names: list[str]) -> None:
 
 def _refuse_what_is_no_table(data: Path, columns: list[Column], text: bool) -> None:
     if not columns:
-        raise TableError(f"{data}: has no rows")
+        raise TableError(f"{data}: has no rows: give a table with a line of names and some rows below it")
     numbers = [column.name for column in columns if column.name.strip().lstrip("-").replace(".", "", 1).isdigit()]
     if text and len(numbers) * 4 >= len(columns):
         raise TableError(
