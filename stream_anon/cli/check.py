@@ -13,8 +13,9 @@ from stream_anon.cli.prepare import prepare
 from stream_anon.core.decode import Rejection
 from stream_anon.core.lint import warnings
 from stream_anon.core.schema import Schema
-from stream_anon.errors import Diagnostic, PolicyError, Severity, Unsupported
+from stream_anon.errors import Diagnostic, PolicyError, Problem, Severity, StreamAnonError, Unsupported
 from stream_anon.insight.sample import letters, read_sample, rejections_of
+from stream_anon.policy import LoadedPolicy
 
 
 def check(
@@ -48,6 +49,7 @@ def check(
         name = f"policy {loaded.policy.name}"
         sample = read_sample(data) if data else None
         found = loaded.diagnostics(warnings(loaded, compiled, sample.rows if sample else None))
+        found += loaded.diagnostics(_of_options(loaded))
         if algorithm is not None:
             found += _of_algorithm(algorithm, compiled, str(policy))
         if sample is not None and data is not None:
@@ -66,6 +68,22 @@ def check(
         output.say(_closing(name, policy, data, found), style="bold green" if ok else "bold red")
     if not ok:
         raise typer.Exit(PolicyError.exit_code)
+
+
+def _of_options(loaded: LoadedPolicy) -> list[Problem]:
+    """Return the options of the Kafka client that nobody knows by that name, and those that may not be set."""
+    from stream_anon.kafka.option_names import dotted, misspelt
+
+    options = loaded.policy.kafka.options if loaded.policy.kafka else {}
+    found = []
+    for name, meant in misspelt(options).items():
+        why = f'no Kafka client knows the option "{name}"'
+        found.append(Problem(("kafka", "options", name), "unknown-option", why, f'did you mean "{meant}"?'))
+    try:
+        dotted(options)
+    except StreamAnonError as error:
+        found.append(Problem(("kafka", "options"), "decided-option", str(error), "leave it out"))
+    return found
 
 
 def _of_algorithm(algorithm: str, schema: Schema, file: str) -> list[Diagnostic]:

@@ -57,7 +57,8 @@ def init(
     _refuse_names_inside_others(data, [column.name for column in columns])
     proposals = judge(columns)
     if not any(proposal.role == "quasi_identifier" for proposal in proposals):
-        raise TableError(f"{data}: no column can be generalized, so people cannot be made to look alike: give a table with columns such as age, place or date, and more rows")
+        why = "no column can be generalized, so people cannot be made to look alike"
+        raise TableError(f"{data}: {why}: give a table with columns such as age, place or date, and more rows")
     counted = f"{len(rows):,} rows" if len(rows) < limit else f"its first {limit:,} rows"
     files = _write(proposals, policy_text(proposals, policy_name(data.stem), data.name, counted), out, force)
     prepare(out)
