@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import large
 import numpy as np
 from adult import AGES, QUASI, SENSITIVE, Source, source
 from msgspec.structs import replace
@@ -50,8 +51,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=TRAINING, help="rows of the table")
     parser.add_argument("--limit", type=float, default=600, help="CPU seconds another library may take for one k")
     parser.add_argument("--large", action="store_true", help="a million rows through mondrian and sweep, too")
+    parser.add_argument("--synthetic", action="store_true", help="a table of --rows people in parts, see large.py")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.synthetic:
+        for line in large.lines(arguments.only or ["mondrian", "sweep"], arguments.rows):
+            print(json.dumps(line), flush=True)
+        return
     if arguments.one:
         for line in measure(arguments.one, arguments.data, arguments.rows, arguments.limit):
             print(json.dumps(line), flush=True)

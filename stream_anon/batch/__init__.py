@@ -50,18 +50,20 @@ def partition(
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
     watch: Watch = unwatched,
+    observed: bool = False,
 ) -> Partition:
     """Divide rows by an algorithm and release the groups.
 
     1. Refuse what the algorithm cannot honour.
-    2. Show the rows to the models that learn from the whole.
+    2. Show the rows to the models that learn from the whole, unless they are part of one that was `observed`.
     3. Divide.
     4. Release through the gate, which asks every model again.
     """
     algorithm = build(name, options, seed)
     check(name, schema)
     facts = rows.facts
-    schema.requirements.observe(facts)
+    if not observed:
+        schema.requirements.observe(facts)
     classes = algorithm(facts, schema, watch) if len(rows) else []
     suppressed = np.ones(len(rows), dtype=bool)
     if not classes:

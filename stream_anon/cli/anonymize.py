@@ -18,8 +18,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from stream_anon.batch import ALGORITHMS
+from stream_anon.batch.cut_tree import spread
 from stream_anon.cli import output
 from stream_anon.cli.options import MaxRejected, MaxSuppressed, QuoteFormulas
+from stream_anon.cli.parts import Asked, anonymize_in_parts, cpu_seconds, measured_since
 from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.provenance import provenance
@@ -36,6 +38,7 @@ from stream_anon.formats.writers import (
 )
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
+from stream_anon.policy import LoadedPolicy
 from stream_anon.report import page_of, render
 from stream_anon.report.parts import Tile
 from stream_anon.report.result import NO_SUBJECT
@@ -69,6 +72,15 @@ def anonymize(
     quote_formulas: QuoteFormulas = True,
     max_rejected: MaxRejected = None,
     max_suppressed: MaxSuppressed = None,
+    parts: Annotated[
+        str | None,
+        typer.Option("--parts", help="Cut a large table into parts: auto, or how many. Memory is that of a part."),
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Parts worked on at once, each by a process.")] = 1,
+    spill: Annotated[
+        Path | None,
+        typer.Option("--spill", help="Keep parts in this private folder, so that a run that failed can be continued."),
+    ] = None,
     report: Annotated[Path | None, typer.Option("--html", "--report", help="Write a page about the result.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start work that takes long without asking.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")] = False,
@@ -92,8 +104,17 @@ def anonymize(
     for path in (out, *([report] if report else [])):
         refuse_to_overwrite(path, force)
     limits = Limits.of(schema.policy, max_rejected, max_suppressed)
-    run = Anonymization(schema, algorithm, options_of(settings or []), seed, limits)
-    begin, cpu = time.monotonic(), time.process_time()
+    options = options_of(settings or [])
+    begin, cpu = time.monotonic(), cpu_seconds()
+    if parts is not None:
+        if report is not None:
+            raise typer.BadParameter("a page about parts is not made yet: leave out --report", param_hint="--report")
+        asked = Asked(parts, workers, spill, algorithm, options, seed, quote_formulas, limits)
+        with bars(quiet=as_json) as bar, opened(dead_letters) as file:
+            parted = anonymize_in_parts(data, out, schema, asked, file, bar, force)
+        _tell(parted.summary() | measured_since(begin, cpu) | {"peak_mb": peak_mb()}, data, out, loaded, as_json)
+        return
+    run = Anonymization(schema, algorithm, options, seed, limits)
     with bars(quiet=as_json) as bar:
         with opened(dead_letters) as file:
             run.read(read_parts(data), DeadLetters(file, as_json), bar("reading"))
@@ -103,24 +124,24 @@ def anonymize(
         run.divide(bar(f"grouping ({algorithm})"))
         with new_file(out, force) as raw:
             run.write(writer_for(out, raw, quote_formulas), bar("writing"))
-    measured = {
-        "seconds": round(time.monotonic() - begin, 2),
-        "cpu_seconds": round(time.process_time() - cpu, 2),
-        "peak_mb": peak_mb(),
-    }
+    measured = measured_since(begin, cpu) | {"peak_mb": peak_mb()}
     if report is not None:
         with new_file(report, force) as raw:
             files = [("input", data), ("output", out), ("policy file", policy)]
             raw.write(_page(run, files, measured["cpu_seconds"]).encode())
+    _tell(run.summary() | measured, data, out, loaded, as_json)
+
+
+def _tell(found: dict[str, Any], data: Path, out: Path, loaded: LoadedPolicy, as_json: bool) -> None:
+    """Print the result."""
     if as_json:
-        output.print_json(run.summary() | measured | {"output": str(out)})
+        output.print_json(found | {"output": str(out)})
         return
-    for line in _lines(run.summary() | measured, data, out, loaded.source.file):
+    for line in _lines(found, data, out, loaded.source.file):
         output.say(line)
-    if ALGORITHMS[algorithm].support.by_value:
-        output.say(
-            f"{algorithm} chooses rows by their sensitive values, which can be read out of groups", style="yellow"
-        )
+    if ALGORITHMS[found["algorithm"]].support.by_value:
+        told = f"{found['algorithm']} chooses rows by their sensitive values, which can be read out of groups"
+        output.say(told, style="yellow")
 
 
 def _page(run: Anonymization, files: list[tuple[str, Path]], cpu_seconds: float) -> str:
@@ -174,8 +195,8 @@ class _Rate(ProgressColumn):
 class Bars:
     """A progress display with one bar per step."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
+    def __init__(self, progress: Progress, quiet: bool) -> None:
+        self.progress, self.quiet = progress, quiet
         self.total = 0
 
     def __call__(self, step: str) -> Any:
@@ -193,12 +214,12 @@ def bars(quiet: bool) -> Iterator[Bars]:
         console=console, disable=quiet or not console.is_terminal, transient=True,
     )  # fmt: skip
     with progress:
-        yield Bars(progress)
+        yield Bars(progress, quiet)
 
 
 def peak_mb() -> float:
-    """Return the peak memory of this process in megabytes; Linux counts in KiB, macOS in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Return the peak memory of the largest process in megabytes; Linux counts in KiB, macOS in bytes."""
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
@@ -219,6 +240,8 @@ def _lines(found: dict[str, Any], data: Path, out: Path, policy: str) -> Iterato
         if who == "records":
             yield NO_SUBJECT
     yield from raised_in_words(found)
+    if found.get("parts"):
+        yield spread(found["parts"])
     yield f"{found['seconds']:.1f} s ({found['cpu_seconds']:.1f} s CPU), {found['peak_mb']:,.0f} MB"
     if rejected:
         yield f"next: find out why rows were rejected: {output.check_of(policy, data)}"

@@ -94,6 +94,7 @@ def run(
         more += ["--log-format", "text" if log_format.plain else "json"]
         supervise(policy, schema, workers, more, instance, (status_host, status_port), log_format)
         return
+    from stream_anon.kafka.clients import client_of
     from stream_anon.observe.live.board import STALLED, Board
     from stream_anon.observe.live.facts import facts_of
     from stream_anon.observe.metrics import Metrics
@@ -102,6 +103,7 @@ def run(
     from stream_anon.observe.watch import RejectionWatch
     from stream_anon.worker.collector import calm_collector
     from stream_anon.worker.loop import Worker
+    from stream_anon.worker.outlook import LagWatch, hear_signals
 
     make_ready(schema)
     kafka = kafka_of(loaded.policy)
@@ -114,6 +116,9 @@ def run(
     worker = Worker(transport, core_of(schema), settings, Observers(metrics, watch, board))
     received: list[int] = []
 
+    def age() -> float:
+        return time.monotonic() - metrics.last_round
+
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
         worker.stop()
@@ -121,18 +126,21 @@ def run(
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    hear_signals([signal.SIGTERM, signal.SIGINT], lambda _: worker.stop())
     if slot is not None:
         threading.Thread(target=_outlive_nobody, args=[worker.stop], name="parent", daemon=True).start()
     status = None
     if status_port:
+        probe = client_of(kafka.client).probe(kafka.bootstrap, kafka.group, kafka.options)
+        LagWatch(age, lambda: worker.positions, lambda: probe.ends(kafka.input), metrics.lag).start()
         status = StatusServer(
             metrics.registry,
-            lambda: time.monotonic() - metrics.last_round < STALLED,
+            lambda: age() < STALLED,
             lambda: worker.ready,
             status_host,
             status_port,
             lambda: watch.warning,
-            lambda: worker.unready,
+            lambda: worker.unready if age() < STALLED else f"no round has ended for {age():.0f} s",
             board.status,
         ).start()
         output.say(f"live page: {status.url} — also /api/status, /metrics, /livez, /readyz")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import TextIOWrapper
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,31 +37,32 @@ class CsvWriter:
     def write(self, groups: Sequence[Group]) -> None:
         """Write the records of some groups."""
         for released, places in together(groups):
-            columns = self._columns(columns_of(released, places))
+            columns = _columns(columns_of(released, places), self._quote)
             if self._writer is None:
                 self._writer = csv.writer(self._text, lineterminator="\n", delimiter=self._delimiter)
                 self._writer.writerow(columns)
             self._writer.writerows(zip(*columns.values(), strict=True))
 
-    def _columns(self, found: PublishedColumns) -> dict[str, Iterable[Any]]:
-        """Return the cells of all columns: those of the policy, then the envelope's."""
-        cells: dict[str, Iterable[Any]] = {}
-        sizes = found.sizes.tolist()
-        for name, labels in found.labels.items():
-            cells[name] = _repeated([_cell(label, self._quote) for label in labels], sizes)
-        for name, values in found.values.items():
-            cells[name] = [_cell(value, self._quote) for value in values.tolist()]
-        cells["_anon.policy"] = _repeated([_cell(found.policy, self._quote)] * len(sizes), sizes)
-        cells["_anon.group"] = _repeated([_cell(group, self._quote) for group in found.group], sizes)
-        cells["_anon.row"] = found.row.tolist()
-        for name, facts in (("size", found.size), ("subjects", found.subjects), ("loss", found.loss)):
-            cells[f"_anon.{name}"] = _repeated(facts, sizes)
-        return cells
-
     def close(self) -> None:
         """Flush the text and detach: the file stays open for whoever opened it."""
         self._text.flush()
         self._text.detach()
+
+
+def _columns(found: PublishedColumns, quote: bool) -> dict[str, Iterable[Any]]:
+    """Return the cells of all columns: those of the policy, then the envelope's."""
+    cells: dict[str, Iterable[Any]] = {}
+    sizes = found.sizes.tolist()
+    for name, labels in found.labels.items():
+        cells[name] = _repeated([_cell(label, quote) for label in labels], sizes)
+    for name, values in found.values.items():
+        cells[name] = [_cell(value, quote) for value in values.tolist()]
+    cells["_anon.policy"] = _repeated([_cell(found.policy, quote)] * len(sizes), sizes)
+    cells["_anon.group"] = _repeated([_cell(group, quote) for group in found.group], sizes)
+    cells["_anon.row"] = found.row.tolist()
+    for name, facts in (("size", found.size), ("subjects", found.subjects), ("loss", found.loss)):
+        cells[f"_anon.{name}"] = _repeated(facts, sizes)
+    return cells
 
 
 def _repeated(facts: Sequence[Any], sizes: Sequence[int]) -> Iterable[Any]:
@@ -73,6 +74,12 @@ def _cell(value: Any, quote: bool) -> Any:
     if isinstance(value, str):
         return f"'{value}" if quote and value.lstrip("'")[:1] in _FORMULA else value
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict | bool) else value
+
+
+class _Lines(NamedTuple):
+    """What a writer of CSV writes to: a function that takes each line."""
+
+    write: Callable[[str], object]
 
 
 def _parts(path: Path, lines: Lines, source: CsvLines, at_once: int) -> Iterator[Part]:
@@ -102,9 +109,28 @@ class CsvTable(Format):
             lines = Lines(file.fileno(), keep_blank=True)
             yield from _parts(path, lines, CsvLines(lines, str(path)), at_once)
 
+    delimiter: ClassVar[str] = ","
+
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> CsvWriter:
         """Return a writer of lines."""
-        return CsvWriter(file, quote_formulas)
+        return CsvWriter(file, quote_formulas, self.delimiter)
+
+    def pieces(self, groups: Sequence[Group], quote_formulas: bool = True) -> tuple[bytes, list[bytes]]:
+        """Return the line of names, and the lines of each group."""
+        rows: list[str] = []
+        writer = csv.writer(_Lines(rows.append), lineterminator="\n", delimiter=self.delimiter)
+        head, found = b"", []
+        for released, places in together(groups):
+            columns = columns_of(released, places)
+            cells = _columns(columns, quote_formulas)
+            writer.writerow(cells)
+            head = rows[0].encode()
+            rows.clear()
+            writer.writerows(zip(*cells.values(), strict=True))
+            ends = np.cumsum(columns.sizes).tolist()
+            found += ["".join(rows[a:b]).encode() for a, b in pairwise([0, *ends])]
+            rows.clear()
+        return head, found
 
 
 class TsvTable(CsvTable):
@@ -113,6 +139,4 @@ class TsvTable(CsvTable):
     name: ClassVar[str] = "tsv"
     suffixes: ClassVar[tuple[str, ...]] = (".tsv",)
 
-    def writer(self, file: IO[bytes], quote_formulas: bool = True) -> CsvWriter:
-        """Return a writer of lines."""
-        return CsvWriter(file, quote_formulas, delimiter="\t")
+    delimiter: ClassVar[str] = "\t"

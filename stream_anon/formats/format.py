@@ -95,6 +95,10 @@ class Format(ABC):
         """Return a writer into an open file, which stays open; raise TableError if the format can only be read."""
         raise TableError(f"{self.name} files can be read, not written")
 
+    def pieces(self, groups: Sequence[Group], quote_formulas: bool = True) -> tuple[bytes, list[bytes]] | None:
+        """Return how a file begins and the bytes of each group, if a file is these, one after another, in any order."""
+        return None
+
 
 def refuse_same_names(place: str, names: Sequence[str]) -> None:
     """Raise TableError if two columns have one name: nobody could say whose cells are meant.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, ClassVar
 
 from stream_anon.core.gate import Group
-from stream_anon.core.publish import encode_lines
+from stream_anon.core.publish import encode_all, encode_lines
 from stream_anon.formats.format import Format, Part
 from stream_anon.formats.json_array import holds_an_array, read_array
 from stream_anon.formats.lines import Lines
@@ -47,3 +47,7 @@ class JsonLines(Format):
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> JsonWriter:
         """Return a writer of lines."""
         return JsonWriter(file)
+
+    def pieces(self, groups: Sequence[Group], quote_formulas: bool = True) -> tuple[bytes, list[bytes]]:
+        """Return the lines of each group."""
+        return b"", [b"\n".join([*records, b""]) for records in encode_all(groups)]

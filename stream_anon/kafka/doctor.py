@@ -46,6 +46,9 @@ class BrokerProbe(Protocol):
     def newest(self, topic: str) -> float:
         """Return the time of the newest record, in seconds since 1970, or 0."""
 
+    def ends(self, topic: str) -> dict[int, int]:
+        """Return the end offset of each partition, of committed records."""
+
     def held_back(self, topic: str) -> dict[int, int]:
         """Return the partitions with records behind an open transaction, and the offset where that begins."""
 

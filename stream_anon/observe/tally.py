@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Literal
@@ -115,6 +115,32 @@ class Tally:
         self.raised[name] += len(nodes)
         lost = sum(sensitive_loss(tree, node) for node in nodes.tolist())
         self._lost_by_raising[name] = self._lost_by_raising.get(name, 0.0) + lost
+
+    def figures(self) -> dict[str, Any]:
+        """Return what `add` takes: the counts of groups and rows that left, as plain data."""
+        return {
+            "published": self.published,
+            "suppressed": self.suppressed,
+            "smallest": self.smallest,
+            "groups": dict(self.groups),
+            "raised": dict(self.raised),
+            "lost_by_raising": self._lost_by_raising,
+            "losses": self._losses.tolist(),
+            "loss": self._loss,
+        }
+
+    def add(self, figures: Mapping[str, Any]) -> None:
+        """Add what another tally of the same policy counted; waiting times are not among it."""
+        self.published += figures["published"]
+        self.suppressed += figures["suppressed"]
+        if figures["published"]:
+            self.smallest = min(self.smallest or figures["smallest"], figures["smallest"])
+        self.groups.update(figures["groups"])
+        self.raised.update(figures["raised"])
+        for name, loss in figures["lost_by_raising"].items():
+            self._lost_by_raising[name] = self._lost_by_raising.get(name, 0.0) + loss
+        self._losses += np.array(figures["losses"])
+        self._loss += figures["loss"]
 
     @property
     def lost_by_raising(self) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from stream_anon.core.hierarchy import Ints
 from stream_anon.core.schema import Schema
 from stream_anon.stream.algorithm import Algorithm, Chosen
 from stream_anon.stream.buffer import Buffer
-from stream_anon.stream.outcome import Outcome
+from stream_anon.stream.outcome import Outcome, always
 from stream_anon.stream.reusable_groups import ReusableGroups
 from stream_anon.stream.stranded import take_in
 
@@ -58,7 +59,7 @@ class Engine:
         """The number of clusters that rows wait in, where the algorithm keeps some."""
         return self._algorithm.open_clusters
 
-    def push(self, batch: Batch, now: float) -> Outcome:
+    def push(self, batch: Batch, now: float, more: Callable[[], bool] = always) -> Outcome:
         """Take rows in order, one by one; those that find no room are left to the caller."""
         taken, groups, suppressed = 0, [], []
         self._now = now
@@ -73,13 +74,13 @@ class Engine:
             groups += outcome.groups
             suppressed += [outcome.suppressed] if outcome.suppressed is not None else []
         crowded_out = [group for group in groups if group.reason is Reason.DEADLINE]
-        ticked = self.tick(now)
+        ticked = self.tick(now, more=more)
         suppressed += [ticked.suppressed] if ticked.suppressed is not None else []
         gone = Batch.concat(suppressed) if suppressed else None
         return Outcome(groups + ticked.groups, gone, len(batch) - taken, crowded_out)
 
-    def tick(self, now: float, closing: bool = False) -> Outcome:
-        """Release the rows that are due by the clock.
+    def tick(self, now: float, closing: bool = False, more: Callable[[], bool] = always) -> Outcome:
+        """Release the rows that are due by the clock, one after the other while `more` says so; at least one.
 
         `closing`: nothing will arrive any more. No group leaves that the rows behind it need: if those are too few to
         be a group of their own, they leave at once, and a row without a group joins one that leaves with them.
@@ -88,6 +89,8 @@ class Engine:
             slot = self._buffer.oldest()
             late = now >= float(self._buffer.columns.arrived[slot]) + (self._time or 0.0)
             self._complete(slot, Reason.DEADLINE, late)
+            if not more():
+                break
         if not closing:
             return self._release_chosen()
         if not self._enough_left():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -27,18 +28,24 @@ class Outcome:
     crowded_out: list[Group] = field(default_factory=list)
 
 
+def always() -> bool:
+    """Set no limit to how long a call may take."""
+    return True
+
+
 class StreamEngine(Protocol):
     """An engine. Every row leaves exactly once: in a group, suppressed, or by `remove`.
 
     `now` never runs backwards. A row is due when it is older than the policy's bound, by the clock or by the number of
-    rows that arrived after it; no call returns while a due row is inside, unless the policy holds such rows back.
+    rows that arrived after it; no call returns while a due row is inside, unless the policy holds such rows back, or
+    `more` says that the call has taken long enough: then `next_deadline` is past, and `tick` goes on where it stopped.
     """
 
-    def push(self, batch: Batch, now: float) -> Outcome:
+    def push(self, batch: Batch, now: float, more: Callable[[], bool] = always) -> Outcome:
         """Take rows in the order of their arrival. Rows handed back keep the age and the number they had."""
         ...
 
-    def tick(self, now: float, closing: bool = False) -> Outcome:
+    def tick(self, now: float, closing: bool = False, more: Callable[[], bool] = always) -> Outcome:
         """Let time pass without arrivals; `closing` if none will follow, so that no row is left behind alone."""
         ...
 

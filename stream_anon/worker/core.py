@@ -16,11 +16,11 @@ from stream_anon.stream import Outcome
 class Engine(Protocol):
     """A stream algorithm; time is an argument of its methods."""
 
-    def push(self, rows: Batch, now: float, /) -> Outcome:
-        """Take rows, which carry their own arrival times."""
+    def push(self, rows: Batch, now: float, /, *, more: Callable[[], bool]) -> Outcome:
+        """Take rows, which carry their own arrival times, and release those that are due while `more` says so."""
 
-    def tick(self, now: float, /) -> Outcome:
-        """Release the rows that are due."""
+    def tick(self, now: float, /, *, more: Callable[[], bool]) -> Outcome:
+        """Release the rows that are due, while `more` says so."""
 
     def flush(self) -> Outcome:
         """Release all rows that wait."""

@@ -6,8 +6,8 @@ Only a ledger makes an `Announced` of a `Formed`, and only an `Announced` can be
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
 
+import msgspec
 import numpy as np
 
 from stream_anon.core.gate import Group
@@ -19,8 +19,7 @@ from stream_anon.worker.ledger.ledger import Ledger, Members
 _SEAL = object()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupFacts:
+class GroupFacts(msgspec.Struct, frozen=True, eq=False, gc=False):
     """What is told of a group when it is published; no value of a record.
 
     `arrived` is when each row was received, `oldest` the first of these times; `born` are the records' own times, NaN
@@ -35,47 +34,51 @@ class GroupFacts:
     raised: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Formed:
+class Formed(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A group with its bytes fixed, which nobody has heard of: it may still be dissolved."""
 
-    group: Group = field(repr=False)
-    members: Members = field(repr=False)
-    records: list[bytes] = field(repr=False)
-    digest: int = field(repr=False)
-    facts: GroupFacts = field(repr=False)
+    group: Group
+    members: Members
+    records: list[bytes]
+    digest: int
+    facts: GroupFacts
 
     def __len__(self) -> int:
         return len(self.members)
 
+    def __repr__(self) -> str:
+        return f"<Formed of {len(self)} rows>"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
 class Announced:
     """A group that a ledger names: it is published exactly as it is, by this worker or by whoever takes over."""
 
-    id: str
-    members: Members = field(repr=False)
-    records: list[bytes] = field(repr=False)
-    facts: GroupFacts = field(repr=False)
-    seal: InitVar[object]
+    __slots__ = ("facts", "id", "members", "records")
 
-    def __post_init__(self, seal: object) -> None:
+    def __init__(self, formed: Formed, seal: object) -> None:
         if seal is not _SEAL:
             raise PrivacyViolation("a group was taken for announced without a ledger")
+        self.id: str = formed.group.id
+        self.members, self.records, self.facts = formed.members, formed.records, formed.facts
 
     def __len__(self) -> int:
         return len(self.members)
+
+    def __repr__(self) -> str:
+        return f"<Announced of {len(self)} rows>"
 
     def publish(self) -> Published:
         """Return what is left of the group once a transaction has made its records visible."""
         return Published(self.facts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Published:
+class Published(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A group that readers can see. Its bytes are let go; what is left is to be told."""
 
-    facts: GroupFacts = field(repr=False)
+    facts: GroupFacts
+
+    def __repr__(self) -> str:
+        return f"<Published of {len(self.facts.arrived)} rows>"
 
 
 def announce(groups: Sequence[Formed], ledger: Ledger) -> list[Announced]:
@@ -84,7 +87,7 @@ def announce(groups: Sequence[Formed], ledger: Ledger) -> list[Announced]:
     same = len(named) == len(ledger.announced) and all(map(_same, named, ledger.announced))
     if not same or combined([group.digest for group in groups]) != ledger.digest:
         raise PrivacyViolation("groups were taken for announced that their ledger does not name")
-    return [Announced(group.group.id, group.members, group.records, group.facts, _SEAL) for group in groups]
+    return [Announced(group, _SEAL) for group in groups]
 
 
 def _same(one: Members, other: Members) -> bool:

@@ -42,10 +42,11 @@ _TIDY_EVERY = 1.0  # seconds between commits that only move positions
 class InFlight:
     """A transaction in progress, and the time it has cost the loop so far, in seconds.
 
-    `texts` is what it commits beside the offsets, as soon as that is known.
+    `texts` is what it commits beside the offsets, as soon as that is known; `announcing` the number of rows it names.
     """
 
     plan: Plan
+    announcing: int
     texts: Mapping[int, Committed]
     began: float
     took: float
@@ -84,13 +85,19 @@ class Worker:
         self._stop = False
 
     def stop(self) -> None:
-        """Ask the loop to drain and end; safe to call from a signal handler."""
+        """Ask the loop to drain and end; safe to call from a signal handler, or from another thread."""
         self._stop = True
+        self.state.round.end()
 
     @property
     def ready(self) -> bool:
-        """Whether all assigned partitions are being processed."""
-        return self.ownership.complete
+        """Whether all assigned partitions are being processed, and will be."""
+        return self.ownership.complete and not self._stop
+
+    @property
+    def positions(self) -> dict[int, int]:
+        """The next offset to read of each partition; another thread may ask."""
+        return {number: partition.position for number, partition in dict(self.state.partitions).items()}
 
     @property
     def unready(self) -> str:
@@ -128,6 +135,7 @@ class Worker:
         """
         limit = self._poll_limit.limit(self.throttle.readable(self.state, self._unannounced))
         polled = self._poll(limit)
+        self.state.round.start()
         now, news = self._clock(), polled.news
         if self._in_flight is not None and (self._in_flight.pending.done() or self.ownership.concerned(news)):
             if not self._end():
@@ -191,8 +199,7 @@ class Worker:
     @property
     def _unannounced(self) -> int:
         """The number of rows formed that the transaction in progress does not announce."""
-        announcing = () if self._in_flight is None else self._in_flight.plan.announcing
-        return sum(map(len, self.state.formed)) - sum(map(len, announcing))
+        return self.state.formed_rows - (0 if self._in_flight is None else self._in_flight.announcing)
 
     def transact(self, wait: bool = True) -> None:
         """Run a transaction: announce what was formed, publish what was announced, commit.
@@ -250,7 +257,8 @@ class Worker:
             transport.send(plan.records(output))  # publish what was announced
             transport.commit()  # after every record was taken
 
-        self._in_flight = InFlight(plan, texts, began, took, transport.run_in_background(carry_out))
+        rows = sum(map(len, plan.announcing))
+        self._in_flight = InFlight(plan, rows, texts, began, took, transport.run_in_background(carry_out))
 
     def _end(self) -> bool:
         """Wait for the transaction in progress, if any, and record what is durable; return False if it failed.

@@ -21,6 +21,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import CoordinatorNotAvailableError, KafkaError
 from line import Line
+from nursery import Member
 from producer import MARK, PARTITIONS, Producer
 from strikes import ACCESS_LISTS, FAULTS, PATIENCE, usual
 
@@ -53,6 +54,7 @@ class Chaos:
         copies = self.cluster.replication if self.cluster else 1
         name = f"chaos-{uuid4().hex[:8]}"
         self.topics = {role: f"{name}-{role}" for role in ("in", "out", "dead")}
+        self.partitions = {"in": PARTITIONS, "out": 2, "dead": 2, "ledger": PARTITIONS}
         self.group = name
         self.folder = Path(tempfile.mkdtemp(prefix="chaos-"))
         text = (HERE / "policy.yaml").read_text().replace("GROUP", name)
@@ -64,30 +66,26 @@ class Chaos:
         self.policy = self.folder / "policy.yaml"
         self.policy.write_text(text)
         admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-        admin.create_topics([NewTopic(t, PARTITIONS if r == "in" else 2, copies) for r, t in self.topics.items()])
+        admin.create_topics([NewTopic(t, self.partitions[r], copies) for r, t in self.topics.items()])
         if options.ledger:  # compacted all the time: what is pointed to must outlive it
             self.topics["ledger"] = f"{name}-ledger"
             admin.create_topics([NewTopic(f"{name}-ledger", PARTITIONS, copies, topic_configs=COMPACTED)])
         await_topics(admin, list(self.topics.values()))
         admin.close()
+        self.producer = Producer(bootstrap, self.topics["in"], options.rate)
         self.random = random.Random(options.seed)
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[Member] = []
         self.events: Counter[str] = Counter()
         self.restarts = self.started = 0
         self.begun = 0.0
         self.in_topic = self.left_announced = 0
-        self.log = (self.folder / "workers.log").open("ab")
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, str(HERE / "worker.py"), str(self.policy), "--dwell", str(self.options.dwell)]
-        if self.options.no_announce:
-            command.append("--no-announce")
-        if self.options.client == "mixed":
-            command += ["--client", CLIENTS[self.started % 2]]
+    def start_worker(self) -> Member:
+        client = CLIENTS[self.started % 2] if self.options.client == "mixed" else None
         self.started, self.begun = self.started + 1, time.monotonic()
-        process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
-        self.workers.append(process)
-        return process
+        how = {"policy": self.policy, "dwell": self.options.dwell, "client": client}
+        self.workers.append(Member({**how, "announce": not self.options.no_announce}, self.folder / "workers.log"))
+        return self.workers[-1]
 
     def supervise(self, seconds: float) -> None:
         """Wait, and replace workers that ended by themselves."""
@@ -104,7 +102,7 @@ class Chaos:
     def wait_for_work(self, patience: float = 40.0) -> None:
         """Until the workers publish again: a kill does no harm to one that is still waiting for its predecessor."""
         records = 0.9 * self.options.rate  # those of a second
-        partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
+        partitions = self.output
         reader = KafkaConsumer(bootstrap_servers=self.bootstrap, reconnect_backoff_max_ms=1000)
         before, end = None, time.monotonic() + patience
         while time.monotonic() < end:
@@ -133,11 +131,15 @@ class Chaos:
             self.supervise(0.2)
         admin.close()
 
+    @property
+    def output(self) -> list[TopicPartition]:
+        """The partitions of the output, which may be given more."""
+        return [TopicPartition(self.topics["out"], number) for number in range(self.partitions["out"])]
+
     def ends(self, level: str = "read_committed") -> int:
         """How far one kind of reader can read the output."""
-        partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
         with contextlib.closing(KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level)) as reader:
-            return sum(reader.end_offsets(partitions).values())
+            return sum(reader.end_offsets(self.output).values())
 
     def wait_until_quiet(self, patience: float = 60.0) -> None:
         """Until nothing more is published and no transaction is open: what is left waits for company."""
@@ -163,7 +165,7 @@ class Chaos:
 
     def wait_for_transactions(self, patience: float = 30.0) -> None:
         """Until none is open in the output: one that a killed worker left hides what others committed after it."""
-        partitions, ends = [TopicPartition(self.topics["out"], p) for p in range(2)], []
+        partitions, ends = self.output, []
         levels = ("read_committed", "read_uncommitted")
         readers = [KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level) for level in levels]
         end = time.monotonic() + patience
@@ -179,7 +181,7 @@ class Chaos:
     def read(self, level: str) -> list[tuple[bytes | None, list[object], dict[str, object], bytes]]:
         """The whole output as one kind of reader sees it."""
         reader = KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level, auto_offset_reset="earliest")
-        partitions = [TopicPartition(self.topics["out"], p) for p in range(2)]
+        partitions = self.output
         reader.assign(partitions)
         reader.seek_to_beginning(*partitions)
         ends = reader.end_offsets(partitions)
@@ -200,7 +202,7 @@ class Chaos:
         facts, bounds = transport.facts(self.topics["in"]), transport.bounds(self.topics["in"])
         store, left = store_of(transport, self.topics.get("ledger"), schema.keys.ledger), set()
         self.in_topic = sum(end - first for first, end in bounds.values())
-        for number, committed in transport.ledgers(range(PARTITIONS)).items():
+        for number, committed in transport.ledgers(range(self.partitions["in"])).items():
             if committed is None:
                 left |= {(number, offset) for offset in range(*bounds[number])}
                 continue
@@ -234,7 +236,6 @@ class Chaos:
             if process.poll() is None:
                 process.kill()
                 process.wait()
-        self.log.close()
 
 
 def judge(chaos: Chaos, places: dict[int, tuple[int, int]]) -> dict[str, object]:
@@ -300,9 +301,8 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         line = Line(own) if options.line else None
         own.start()
     chaos = Chaos(own or given, options, line)
-    bootstrap = chaos.bootstrap
     try:
-        producer = Producer(bootstrap, chaos.topics["in"], options.rate)
+        producer = chaos.producer
         for _ in range(options.workers):
             chaos.start_worker()
         producer.start()
@@ -328,6 +328,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             "workers": options.workers,
             "client": options.client,
             "ledger_topic": options.ledger,
+            "scene": scene_of(options),
             "events": dict(chaos.events),
             "records": taken,
             "records_per_second": round((taken - 500) / seconds),
@@ -340,6 +341,13 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         chaos.close()
         if own is not None:
             own.remove()
+
+
+def scene_of(options: argparse.Namespace) -> str:
+    """Return where it was played."""
+    if options.brokers > 1:
+        return "unclean" if options.unclean else "three"
+    return "line" if options.line else "one"
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:

@@ -20,8 +20,11 @@ class Producer(threading.Thread):
 
     def __init__(self, bootstrap: str, topic: str, rate: float) -> None:
         super().__init__(daemon=True)
-        self._client = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=20, delivery_timeout_ms=120_000)
+        self._client = KafkaProducer(
+            bootstrap_servers=bootstrap, linger_ms=20, delivery_timeout_ms=120_000, metadata_max_age_ms=3_000
+        )
         self._topic, self._rate = topic, rate
+        self._spread = PARTITIONS
         self.sent = 0
         self.futures: list[object] = []
         self.done = threading.Event()
@@ -30,6 +33,7 @@ class Producer(threading.Thread):
     def run(self) -> None:
         began, start = time.monotonic(), self.sent
         while not self.done.is_set():
+            self._spread = max(PARTITIONS, len(self._client.partitions_for(self._topic) or ()))  # more may be added
             due = start + int((time.monotonic() - began) * self._rate)
             while self.sent < due:
                 self.one()
@@ -51,7 +55,7 @@ class Producer(threading.Thread):
             value=json.dumps(record).encode(),
             key=f"{MARK}-key".encode(),
             headers=[("h", MARK.encode())],
-            partition=number % PARTITIONS,
+            partition=number % self._spread,
         )
         self.futures.append(future)
         self.sent += 1

@@ -118,6 +118,24 @@ def denied(chaos: Chaos) -> None:
     chaos.supervise(2.0)
 
 
+def wider_input(chaos: Chaos) -> None:
+    """The input gets another partition, and the ledger topic before it; records go there as soon as it is known."""
+    _widen(chaos, [role for role in ("ledger", "in") if role in chaos.topics])
+
+
+def wider_output(chaos: Chaos) -> None:
+    """The output gets another partition."""
+    _widen(chaos, ["out"])
+
+
+def _widen(chaos: Chaos, roles: list[str]) -> None:
+    with contextlib.closing(KafkaAdminClient(bootstrap_servers=chaos.bootstrap)) as admin:
+        for role in roles:
+            chaos.partitions[role] += 1
+            admin.create_partitions({chaos.topics[role]: chaos.partitions[role]})
+    chaos.supervise(chaos.random.uniform(1.0, 5.0))
+
+
 def node(chaos: Chaos) -> None:
     """One of three nodes is gone for a while; in one of four cases another one with it."""
     assert chaos.cluster is not None
@@ -156,7 +174,8 @@ def _own(chaos: Chaos) -> LocalBroker:
 
 def _takes_records(chaos: Chaos) -> bool:
     """Tell whether the broker takes a record for each partition of the dead letters, which nobody counts."""
-    with contextlib.closing(KafkaProducer(bootstrap_servers=chaos.bootstrap, delivery_timeout_ms=15_000)) as canary:
+    times = {"request_timeout_ms": 10_000, "delivery_timeout_ms": 15_000}
+    with contextlib.closing(KafkaProducer(bootstrap_servers=chaos.bootstrap, **times)) as canary:
         sent = [canary.send(chaos.topics["dead"], value=b"{}", partition=number) for number in range(2)]
         try:
             return all(each.get(timeout=20) for each in sent)
@@ -183,6 +202,8 @@ FAULTS: dict[str, Callable[[Chaos], None]] = {
     "broker": broker,
     "disk": disk,
     "denied": denied,
+    "wider_input": wider_input,
+    "wider_output": wider_output,
     "node": node,
     "left_behind": left_behind,
     **{kind: _line(kind) for kind in LINE_KINDS},
@@ -193,7 +214,7 @@ def usual(chaos: Chaos) -> list[str]:
     """Return the kinds of failure that can be had here, some of them more than once."""
     if chaos.options.unclean:
         return ["left_behind"]
-    kinds = ["kill"] * 5 + ["stop"] * 2 + ["rebalance"] * 2 + ["clock"]
+    kinds = ["kill"] * 5 + ["stop"] * 2 + ["rebalance"] * 2 + ["clock", "wider_input", "wider_output"]
     if chaos.broker is not None and chaos.options.broker_restarts:
         kinds += ["broker", "denied", "disk"]
     if chaos.cluster is not None:

@@ -34,7 +34,7 @@ def test_pieces_are_kept_and_summed(tmp_path: Path) -> None:
     assert done(file) == []
     counts = dict.fromkeys(("records", "published", "uncommitted_records", "left_for_successor", *MUST_BE_ZERO), 0)
     for client, kills, lost in (("mixed", 20, 0), ("kafka-python", 7, 3)):
-        piece = {**counts, "lost": lost, "kills": kills, "client": client, "events": {"kill": kills}}
+        piece = {**counts, "lost": lost, "kills": kills, "client": client, "events": {"kill": kills}, "scene": "one"}
         with file.open("a") as kept:
             kept.write(json.dumps({**piece, "ledger_topic": client == "mixed", "still_consuming": True}) + "\n")
     found = total(done(file))

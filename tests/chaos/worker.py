@@ -1,4 +1,4 @@
-"""One worker process of the chaos run. `--no-announce` and `--dwell` exist here only, not in the program."""
+"""One worker process of the chaos run. Not announcing, and dwelling, exist here only, not in the program."""
 
 from __future__ import annotations
 
@@ -57,31 +57,30 @@ class Missed(Observer):
         self.rows.append((time.time(), records))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("policy", type=Path)
-    parser.add_argument("--no-announce", action="store_true")
-    parser.add_argument("--dwell", type=float, default=0.0)
-    parser.add_argument("--client", help="another client than the policy's")
-    options = parser.parse_args()
+def work(policy: Path, dwell: float, client: str | None, announce: bool) -> None:
+    """Work until SIGTERM, then tell what was late in a file beside the policy."""
     let_the_clock_jump()
     log_to()
-    loaded, schema = prepare(options.policy)
+    loaded, schema = prepare(policy)
     make_ready(schema, quiet=True)
     kafka = kafka_of(loaded.policy)
-    kafka = kafka.model_copy(update={"client": options.client}) if options.client else kafka
-    transport = dwelling(transport_of(kafka), options.dwell)
+    kafka = kafka.model_copy(update={"client": client}) if client else kafka
+    transport = dwelling(transport_of(kafka), dwell)
     counted = Missed()
     worker = Worker(transport, core_of(schema), settings_of(loaded.policy), counted)
-    if options.no_announce:
+    if not announce:
         sys.path.append(str(Path(__file__).parents[1] / "worker"))
         from hasty import hasten
 
         hasten(worker)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop())
     worker.run()
-    (options.policy.parent / f"missed-{os.getpid()}").write_text(json.dumps(counted.rows))
+    (policy.parent / f"missed-{os.getpid()}").write_text(json.dumps(counted.rows))
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("policy", type=Path)
+    parser.add_argument("--dwell", type=float, default=0.0)
+    options = parser.parse_args()
+    work(options.policy, options.dwell, client=None, announce=True)

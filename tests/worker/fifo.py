@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from stream_anon.stream.outcome import always
 from stream_anon.worker.core import Core
 
 
@@ -98,7 +99,7 @@ class Fifo:
         self.k, self.delay, self.salt, self.keep = k, delay, salt, keep
         self.rows: Rows | None = None
 
-    def push(self, rows: Rows, now: float) -> Outcome:
+    def push(self, rows: Rows, now: float, *, more: Callable[[], bool] = always) -> Outcome:
         self._keep(rows)
         assert self.rows is not None
         out = Outcome()
@@ -118,7 +119,7 @@ class Fifo:
             pairs = ((getattr(self.rows, f.name), getattr(rows, f.name)) for f in fields(Rows))
             self.rows = Rows(*(np.concatenate(pair) for pair in pairs))
 
-    def tick(self, now: float) -> Outcome:
+    def tick(self, now: float, *, more: Callable[[], bool] = always) -> Outcome:
         if self.rows is None or self.delay is None:
             return Outcome()
         late = now - self.rows.arrived >= self.delay

@@ -87,7 +87,7 @@ def test_a_group_is_announced_by_the_ledger_that_names_it(formed: Formed) -> Non
         with pytest.raises(PrivacyViolation):
             announce([formed], other)
     with pytest.raises(PrivacyViolation):
-        Announced("id", formed.members, formed.records, formed.facts, None)
+        Announced(formed, None)
 
 
 def test_a_record_passes_few_doors_in_the_worker() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from fifo import Fifo, Outcome, Rows, fifo_core
 from memory_world import World, rows
+
+from stream_anon.stream.outcome import always
 
 
 @pytest.fixture
@@ -40,7 +43,7 @@ def test_a_slow_engine_takes_smaller_bites(world: World) -> None:
     class Slow(Fifo):
         pause = 0.005
 
-        def push(self, rows: Rows, now: float) -> Outcome:
+        def push(self, rows: Rows, now: float, *, more: Callable[[], bool] = always) -> Outcome:
             bites.append(len(rows))
             world.now += self.pause * len(rows)
             return super().push(rows, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from fifo import Core, Fifo, Group, Outcome, Rows, fifo_core
 from memory_world import Notes, World, announce_and_leave, notes_of, publish_and_leave, rows
 
 from stream_anon.errors import PrivacyViolation, StreamAnonError
+from stream_anon.stream.outcome import always
 from stream_anon.worker.ledger.budget import INLINE
 from stream_anon.worker.loop import Worker
 
@@ -162,7 +164,7 @@ def test_a_compacted_output_is_refused(world: World) -> None:
 class Hoard(Fifo):
     """Lets a random half of the rows go at once and the rest at their deadline: the worst for a ledger."""
 
-    def push(self, rows: Rows, now: float) -> Outcome:
+    def push(self, rows: Rows, now: float, *, more: Callable[[], bool] = always) -> Outcome:
         chance = np.random.default_rng(int(rows.ref[0, 1])).random(len(rows)) < 0.5
         half, out = rows.take(chance), Outcome()
         many = len(half) // self.k * self.k
@@ -171,7 +173,7 @@ class Hoard(Fifo):
         self._keep(half.take(slice(many, None)))
         return out
 
-    def tick(self, now: float) -> Outcome:
+    def tick(self, now: float, *, more: Callable[[], bool] = always) -> Outcome:
         assert self.delay is not None
         out = Outcome()
         while self.rows is not None and len(self.rows) >= self.k and now - self.rows.arrived[0] >= self.delay:
@@ -221,7 +223,7 @@ def test_scope_partition_never_mixes() -> None:
 
 def test_a_group_stopped_at_the_gate_is_told_and_ends_the_worker() -> None:
     class Careless(Fifo):
-        def push(self, rows: Rows, now: float) -> Outcome:
+        def push(self, rows: Rows, now: float, *, more: Callable[[], bool] = always) -> Outcome:
             raise PrivacyViolation("a group of 1 row")
 
     world = World()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 import numpy as np
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.stream import Outcome
+from stream_anon.stream.outcome import always
 from stream_anon.worker.core import Engine
 
 
@@ -19,7 +21,7 @@ class Engines:
         self._make, self._apart = make, apart
         self._engines: dict[int, Engine] = {}
 
-    def push(self, rows: Batch, now: float) -> list[tuple[Outcome, Batch]]:
+    def push(self, rows: Batch, now: float, more: Callable[[], bool] = always) -> list[tuple[Outcome, Batch]]:
         """Push rows to their engines; return an outcome per engine, and the rows it had no room for."""
         parts = [(0, rows)] if len(rows) else []
         if self._apart:
@@ -28,13 +30,13 @@ class Engines:
         for number, part in parts:
             if number not in self._engines:
                 self._engines[number] = self._make()
-            outcome = self._engines[number].push(part, now)
+            outcome = self._engines[number].push(part, now, more=more)
             found.append((outcome, part.take(slice(len(part) - outcome.rest, None))))
         return found
 
-    def tick(self, now: float) -> list[Outcome]:
-        """Release the rows that are due."""
-        return [engine.tick(now) for engine in self._engines.values()]
+    def tick(self, now: float, more: Callable[[], bool] = always) -> list[Outcome]:
+        """Release the rows that are due, while `more` says so; the engine that is most behind comes first."""
+        return [engine.tick(now, more=more) for engine in sorted(self._engines.values(), key=_deadline)]
 
     def flush(self) -> list[Outcome]:
         """Release all rows that wait."""
@@ -56,3 +58,9 @@ class Engines:
     def open_clusters(self) -> int:
         """The number of clusters that rows wait in; none if the algorithm forms a group only when it leaves."""
         return sum(engine.open_clusters for engine in self._engines.values())
+
+
+def _deadline(engine: Engine) -> float:
+    """Return when an engine has to be ticked, never if nothing waits for the clock."""
+    deadline = engine.next_deadline()
+    return inf if deadline is None else deadline

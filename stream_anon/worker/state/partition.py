@@ -45,8 +45,8 @@ class Partition:
 
     `ledger` is as kept, in a text of `size` characters; `text` is what is committed beside the offset, None before the
     first commit. `position` is the next offset to read; `waiting` are the offsets read and not finished, `born` their
-    records' own times. `announced` have their home here. `letters` are dead letters whose offsets are finished by the
-    transaction that sends them.
+    records' own times. `announced`, of `announced_rows`, have their home here. `letters` are dead letters whose offsets
+    are finished by the transaction that sends them.
     """
 
     ledger: Ledger
@@ -58,6 +58,10 @@ class Partition:
     waiting: Offsets = field(default_factory=lambda: NOTHING, init=False)
     born: Floats = field(default_factory=lambda: NO_TIMES, init=False)
     letters: list[Outgoing] = field(default_factory=list, init=False)
+    announced_rows: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.announced_rows = sum(map(len, self.announced))
 
     @property
     def caught_up(self) -> bool:
@@ -69,7 +73,7 @@ class Partition:
         """The number of characters that the offsets may come to take without another being read."""
         apart = self.position - int(self.waiting[0]) if len(self.waiting) else 0
         span = apart if self.caught_up else None
-        return self.budget.window(self.size, sum(map(len, self.announced)), len(self.waiting), span)
+        return self.budget.window(self.size, self.announced_rows, len(self.waiting), span)
 
     def read(self, offsets: Offsets, stamps: Sequence[float], position: int) -> npt.NDArray[np.bool_]:
         """Record what a poll brought, and return which of it has to be processed."""
@@ -149,6 +153,7 @@ class Partition:
         """Record that a draft is durable, by this text; return the groups that became visible with it."""
         published = [group.publish() for group in draft.publishing]
         self.announced = announce(draft.announcing, draft.ledger)
+        self.announced_rows = sum(map(len, draft.ledger.announced))
         self.ledger, self.text, self.size = draft.ledger, text, len(draft.text.metadata)
         self.finish(draft.finished)
         del self.letters[: len(draft.letters)]

@@ -19,6 +19,7 @@ from stream_anon.stream import Outcome
 from stream_anon.worker.core import Core
 from stream_anon.worker.group_life import Formed, Published
 from stream_anon.worker.ledger.ledger import Offsets
+from stream_anon.worker.pace.round_budget import RoundBudget
 from stream_anon.worker.planner import Plan
 from stream_anon.worker.settings import WorkerSettings
 from stream_anon.worker.state.engines import Engines
@@ -31,17 +32,19 @@ from stream_anon.worker.unusable import UNUSABLE, log_failure, unusable
 class WorkerState:
     """The state of a worker between polls; only its own methods change it.
 
-    `partitions` are those that are owned, `formed` the groups that no ledger names yet. Rows enter by `decode` and
-    `push` and leave by `formed`; `drop` removes a lost partition from all of it. Rows an engine had no room for return
-    to it later, as do those it gave up while a partition was not yet read again to where its predecessor had been: the
-    rows they lack may still come.
+    `partitions` are those that are owned, `formed` the groups, of `formed_rows`, that no ledger names yet. Rows enter
+    by `decode` and `push` and leave by `formed`; `drop` removes a lost partition from all of it. Rows an engine had no
+    room for return to it later, as do those it gave up while a partition was not yet read again to where its
+    predecessor had been: the rows they lack may still come.
     """
 
     def __init__(self, core: Core, settings: WorkerSettings, observer: Observer) -> None:
         self.partitions: dict[int, Partition] = {}
         self.formed: list[Formed] = []
+        self.formed_rows = 0
         self.engines = Engines(core.engine, apart=settings.apart)
         self.renderer = GroupRenderer(core)
+        self.round = RoundBudget(settings.delay)
         self._back: list[Batch] = []
         self._largest = self._largest_letter = 1_000_000
         self._core, self._settings, self._observer = core, settings, observer
@@ -113,17 +116,23 @@ class WorkerState:
 
     def push(self, rows: Batch, now: float) -> None:
         """Push rows; those that find no room come back, and reading stops until something has left."""
-        for outcome, rest in self.engines.push(rows, now):
+        for outcome, rest in self.engines.push(rows, now, self.round.more):
             self._release([outcome], now)
             if len(rest):
                 self._back.append(rest)
 
     def tick(self, now: float) -> None:
-        """Release the rows that are due."""
-        back, self._back = self._back, []
-        for rows in back:
+        """Release the rows that are due, and push again what came back, as far as the time of the round allows."""
+        back, most = self._back, self._settings.poll_records
+        pieces = [rows.take(slice(at, at + most)) for rows in back for at in range(0, len(rows), most)]
+        self._back, pushed = [], 0
+        for rows in pieces:
+            if pushed and not self.round.more():
+                break
             self.push(rows, now)
-        self._release(self.engines.tick(now), now)
+            pushed += 1
+        self._back += pieces[pushed:]
+        self._release(self.engines.tick(now, self.round.more), now)
 
     # what leaves
 
@@ -134,7 +143,7 @@ class WorkerState:
 
     def give_up_forming(self) -> None:
         """Forget the groups that no ledger names: their rows stay unfinished, for the successor."""
-        self.formed = []
+        self._keep([])
 
     def force(self, number: int, now: float) -> None:
         """Form what can be formed and give up the older half of a partition whose ledger stays full."""
@@ -155,8 +164,12 @@ class WorkerState:
             published += self.partitions[number].commit(draft, texts[number])
         if plan.announcing:
             taken = set(map(id, plan.announcing))
-            self.formed = [formed for formed in self.formed if id(formed) not in taken]
+            self._keep([formed for formed in self.formed if id(formed) not in taken])
         return published
+
+    def _keep(self, formed: list[Formed]) -> None:
+        """Let these be the groups that no ledger names yet."""
+        self.formed, self.formed_rows = formed, sum(map(len, formed))
 
     def drop(self, number: int, now: float) -> None:
         """Forget a partition: remove its rows from the engine, and dissolve formed groups with any of them."""
@@ -165,8 +178,9 @@ class WorkerState:
             return
         self.engines.remove(number, _refs(number, partition.waiting))
         self._back = [rows.take(rows.ref[:, 0] != number) for rows in self._back]
-        dissolved = [formed for formed in self.formed if (formed.members[:, 0] == number).any()]
-        self.formed = [formed for formed in self.formed if formed not in dissolved]
+        hit = [bool((formed.members[:, 0] == number).any()) for formed in self.formed]
+        dissolved = list(compress(self.formed, hit))
+        self._keep([formed for formed, gone in zip(self.formed, hit, strict=True) if not gone])
         for formed in dissolved:
             rows = formed.group.rows
             rest = rows.take(rows.ref[:, 0] != number)
@@ -178,12 +192,11 @@ class WorkerState:
     def limit(self, largest: int, now: float) -> int:
         """Accept no larger records from now on, reject those of formed groups; return the largest announced size."""
         if largest < self._largest:
-            self._largest, formed, self.formed = largest, self.formed, []
-            for each in formed:
-                if max(map(len, each.records)) > largest:
-                    self._part(each, now)
-                else:
-                    self.formed.append(each)
+            self._largest, formed = largest, self.formed
+            large = [max(map(len, each.records)) > largest for each in formed]
+            self._keep([each for each, over in zip(formed, large, strict=True) if not over])
+            for each in compress(formed, large):
+                self._part(each, now)
         announced = [each for partition in self.partitions.values() for each in partition.announced]
         return max((len(record) for each in announced for record in each.records), default=0)
 
@@ -219,6 +232,7 @@ class WorkerState:
         for formed in fixed:
             if max(map(len, formed.records)) <= self._largest:
                 self.formed.append(formed)
+                self.formed_rows += len(formed)
             else:
                 self._part(formed, now)
 

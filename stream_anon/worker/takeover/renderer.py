@@ -35,16 +35,15 @@ class GroupRenderer:
 
     def fix(self, groups: Sequence[Group], born: Floats, reason: str | None = None) -> list[Formed]:
         """Return groups with their bytes and the digests of these; `born` are their records' own times, one by one."""
-        ends = list(accumulate([len(group) for group in groups], initial=0))
+        ends = list(accumulate(map(len, groups), initial=0))
         arrived = np.concatenate([group.arrived for group in groups])
         oldest = np.minimum.reduceat(arrived, ends[:-1]).tolist()
-        fixed = []
-        parts = zip(groups, pairwise(ends), oldest, self._core.write(groups), strict=True)
-        for group, (first, last), earliest, records in parts:
+        key, fixed, write = self._key, [], self._core.write(groups)
+        for group, (first, last), earliest, records in zip(groups, pairwise(ends), oldest, write, strict=True):
             raised = {name: len(nodes) for name, nodes in group.raised.items()}
             told = reason or str(group.reason)
             facts = GroupFacts(told, arrived[first:last], earliest, born[first:last], group.losses, raised)
-            fixed.append(Formed(group, group.members, records, digest_of(self._key, records), facts))
+            fixed.append(Formed(group, group.members, records, digest_of(key, records), facts))
         return fixed
 
     def reprint(self, ledger: Ledger, fetched: Mapping[Ref, bytes | None], now: float) -> list[Announced]:

@@ -51,6 +51,7 @@ _ANSWER = 20.0  # seconds for a step of a transaction; more than the broker need
 _RENEWAL = 40.0  # seconds for a new producer: a broker may be starting again
 _ABORT = 2.0  # seconds for a producer that is given up anyway
 _STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, before the loop goes on and asks again
+_PLAIN: dict[str, Any] = {}  # what a record without a mark is sent with
 _TOKEN = b"CGMDv2:"  # how the client writes group, generation and member; anything else would be read wrongly
 
 
@@ -128,10 +129,13 @@ class ConfluentTransport:
         out_of_range: set[int] = set()
         with translated():
             found = consume(self._consumer, max(1, limit), timeout)
-            errors = [message for message in found if message.error() is not None]
-            for message in errors:
-                self._heed(message.error(), message, out_of_range)
-        parts = _columns([message for message in found if message.error() is None] if errors else found)
+            errors = list(map(Message.error, found))
+            if any(errors):
+                for message, error in zip(found, errors, strict=True):
+                    if error is not None:
+                        self._heed(error, message, out_of_range)
+                found = [message for message, error in zip(found, errors, strict=True) if error is None]
+        parts = _columns(found)
         fresh, self._assigned = frozenset(self._assigned), set()
         slices = tuple(part for part in parts if part.partition in self._owned - fresh)
         for part in slices:
@@ -290,11 +294,11 @@ class ConfluentTransport:
         produce, poll = self._open.produce, self._open.poll
         with self._watchdog("send"), translated():
             for topic, key, values, mark in records:
-                headers = [(MARK, mark)] if mark else None
+                more = {"headers": [(MARK, mark)]} if mark else _PLAIN  # a keyword doubles the cost of a call
                 for value in values:
                     while True:
                         try:
-                            produce(topic, value, key, headers=headers)
+                            produce(topic, value, key, **more)
                             break
                         except BufferError:
                             poll(0.05)
@@ -302,7 +306,7 @@ class ConfluentTransport:
                             if error.args[0].code() != KafkaError._STATE:
                                 raise
                             return  # the transaction has failed already: the commit tells why
-                    headers = None
+                    more = _PLAIN
             poll(0)
 
     def write(self, records: Sequence[Placed]) -> list[int]:
@@ -377,7 +381,7 @@ def _columns(messages: Iterable[Message]) -> Iterable[Slice]:
         mine = list(run)
         part = columns.setdefault(number, Slice(number, [], [], []))
         part.offsets.extend(map(Message.offset, mine))
-        part.timestamps.extend([message.timestamp()[1] / 1000.0 for message in mine])
+        part.timestamps.extend([time / 1000.0 for _, time in map(Message.timestamp, mine)])
         part.values.extend(map(Message.value, mine))
     return columns.values()
 

@@ -92,6 +92,11 @@ class KafkaProbe:
                         newest = max([newest, *(r.timestamp / 1000 for r in records)])
         return newest
 
+    def ends(self, topic: str) -> dict[int, int]:
+        """Ask for the bounds of the topic, over this probe's own connection."""
+        with translated():
+            return {number: end for number, (_, end) in self._topics.bounds(topic).items()}
+
     def held_back(self, topic: str) -> dict[int, int]:
         """Compare the ends that committed and uncommitted readers see."""
         with translated():

@@ -1,0 +1,160 @@
+"""What the parts published, put together in the order of group ids: where a group stands must not tell its part."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stream_anon.core.gate import Group
+from stream_anon.formats.format import Format, TableError
+from stream_anon.formats.tables import format_of
+
+AT_ONCE = 20_000
+"""Groups written between two reports of progress."""
+
+BUCKETS = 32
+"""Ranges of ids by which columns are merged: so much of the output is in memory at once."""
+
+Progress = Callable[[float], None]
+
+
+def can_write(path: Path) -> bool:
+    """Tell whether a file of that name can be put together from parts."""
+    made = format_of(path)
+    return type(made).pieces is not Format.pieces or made.name == "parquet"
+
+
+def write_fragment(place: Path, groups: Sequence[Group], target: Path, quote_formulas: bool) -> None:
+    """Write the groups of one part, ordered by their ids, so that `merge` finds them; whole or not at all."""
+    made = format_of(target)
+    draft = place.with_suffix(".draft")
+    pieces = made.pieces(groups, quote_formulas)
+    ids = np.array([int(group.id, 16) for group in groups], dtype=np.uint64)
+    if pieces is None:
+        _write_columns(draft, groups, ids)
+        head, sizes = b"", []
+    else:
+        head, found = pieces
+        sizes = [len(piece) for piece in found]
+        with draft.open("wb") as file:
+            file.writelines(found)
+    index = msgspec.msgpack.encode((head, ids.tobytes(), np.array(sizes, dtype=np.int64).tobytes()))
+    place.with_suffix(".index").write_bytes(index)
+    draft.replace(place)
+
+
+def merge(places: Sequence[Path], target: Path, file: IO[bytes], progress: Progress) -> None:
+    """Write all fragments into an open file, group by group, in the order of ids."""
+    if format_of(target).name == "parquet":
+        _merge_columns(places, file, progress)
+    else:
+        _merge_lines(places, file, progress)
+
+
+def _merge_lines(places: Sequence[Path], file: IO[bytes], progress: Progress) -> None:
+    indexes = [msgspec.msgpack.decode(place.with_suffix(".index").read_bytes()) for place in places]
+    ids = [np.frombuffer(own, dtype=np.uint64) for _, own, _ in indexes]
+    sizes = [np.frombuffer(own, dtype=np.int64) for _, _, own in indexes]
+    whose = np.repeat(np.arange(len(places)), [len(own) for own in ids])
+    begins = np.concatenate([np.cumsum(own) - own for own in sizes]) if sizes else np.empty(0, dtype=np.int64)
+    file.write(next((head for head, _, _ in indexes if head), b""))
+    if not len(whose):
+        return
+    order = np.argsort(np.concatenate(ids), kind="stable")
+    ends = begins + np.concatenate(sizes)
+    with ExitStack() as stack:
+        maps = [_mapped(stack, place) for place in places]
+        for start in range(0, len(order), AT_ONCE):
+            some = order[start : start + AT_ONCE]
+            spans = zip(whose[some].tolist(), begins[some].tolist(), ends[some].tolist(), strict=True)
+            file.write(b"".join([maps[part][a:b] for part, a, b in spans]))
+            progress(min(1.0, (start + AT_ONCE) / len(order)))
+
+
+def _mapped(stack: ExitStack, place: Path) -> Any:
+    if not place.stat().st_size:
+        return b""
+    opened = stack.enter_context(place.open("rb"))
+    return stack.enter_context(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _bucket(ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    return (ids >> np.uint64(64 - BUCKETS.bit_length() + 1)).astype(np.int64)
+
+
+def _write_columns(draft: Path, groups: Sequence[Group], ids: npt.NDArray[np.uint64]) -> None:
+    """Write groups as a Parquet file with a row group per bucket, those without rows left out."""
+    from stream_anon.formats.arrow.published import published_table, solid
+    from stream_anon.formats.parquet import arrow
+
+    if not groups:
+        draft.touch()
+        return
+    pa = arrow()
+    types = solid(published_table(groups).schema, groups)
+    ends = np.searchsorted(_bucket(ids), np.arange(BUCKETS), side="right").tolist()
+    with pa.parquet.ParquetWriter(draft, types) as writer:
+        for start, end in zip([0, *ends], ends, strict=False):
+            if end > start:
+                table = _typed(partial(published_table, groups[start:end], types))
+                writer.write_table(table, row_group_size=max(table.num_rows, 1))
+
+
+def _merge_columns(places: Sequence[Path], file: IO[bytes], progress: Progress) -> None:
+    from stream_anon.formats.parquet import arrow
+
+    pa, writer, types = arrow(), None, None
+    with ExitStack() as stack:
+        parts = [stack.enter_context(_Buckets(place)) for place in places if place.stat().st_size]
+        for bucket in range(BUCKETS):
+            tables = [table for part in parts for table in part.read(bucket)]
+            if tables:
+                if writer is None:
+                    types = tables[0].schema
+                    writer = stack.enter_context(pa.parquet.ParquetWriter(file, types))
+                whole = pa.concat_tables([_typed(partial(table.cast, types)) for table in tables])
+                ids = whole.column("_anon").combine_chunks().field("group")
+                whole_order = np.argsort(ids.to_numpy(zero_copy_only=False).astype("S16"), kind="stable")
+                writer.write_table(whole.take(pa.array(whole_order)))
+            progress((bucket + 1) / BUCKETS)
+
+
+class _Buckets:
+    """The row groups of a fragment by their buckets."""
+
+    def __init__(self, place: Path) -> None:
+        from stream_anon.formats.parquet import arrow
+
+        self._file = arrow().parquet.ParquetFile(place)
+        _, ids, _ = msgspec.msgpack.decode(place.with_suffix(".index").read_bytes())
+        self._places = np.unique(_bucket(np.frombuffer(ids, dtype=np.uint64))).tolist()
+
+    def __enter__(self) -> _Buckets:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, bucket: int) -> Iterator[Any]:
+        """Yield the rows of a bucket, if it has any."""
+        if bucket in self._places:
+            yield self._file.read_row_group(self._places.index(bucket), use_threads=False)
+
+
+def _typed(make: Callable[[], Any]) -> Any:
+    """Return a table, or say that a column has no one type."""
+    from stream_anon.formats.parquet import arrow
+
+    pa = arrow()
+    try:
+        return make()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError):
+        raise TableError("a column has values of different types: Parquet cannot hold it, CSV can") from None

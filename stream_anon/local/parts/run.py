@@ -1,0 +1,293 @@
+"""Anonymize a table in parts: spill, cut, work on each part in a process of its own, merge. Memory is that of a part.
+
+Which rows are in a part, and so every group, is a function of the rows, the policy and the secret, not of how many
+processes work or when they finish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import numpy as np
+
+from stream_anon.batch import build, partition
+from stream_anon.batch.cut_tree import LEAST, MOST, SAMPLE, CutTree, Sampler, grow, wanted
+from stream_anon.batch.support import check
+from stream_anon.core.batch import Batch
+from stream_anon.core.decode import LineCount, Rejection
+from stream_anon.core.encode import Encoder
+from stream_anon.core.judging.veto import Veto
+from stream_anon.core.schema import Schema
+from stream_anon.formats.tables import Part
+from stream_anon.local.parts.fragments import merge, write_fragment
+from stream_anon.local.parts.spill import Spill
+from stream_anon.observe.limits import NO_LIMITS, Limits
+from stream_anon.observe.tally import Tally, smallest_group
+
+Progress = Callable[[float], None]
+SPOOL = "all"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every process needs: the algorithm and the schema, the folder, and what the output shall be."""
+
+    schema: Schema
+    algorithm: str
+    options: Mapping[str, Any] | None
+    seed: int
+    folder: Path
+    target: Path
+    quote_formulas: bool
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large parts may be; `parts` is how many are asked for, None for as many as there must be."""
+
+    parts: int | None = None
+    least: int = LEAST
+    most: int = MOST
+    sample: int = SAMPLE
+
+
+class PartedAnonymization:
+    """One table in parts, in three steps that the caller takes in order: `read`, `divide`, `write`.
+
+    The folder holds what waits. A step that was finished there by an earlier run of the same job is not taken again.
+    """
+
+    def __init__(self, job: Job, sizes: Sizes = Sizes(), workers: int = 1, limits: Limits = NO_LIMITS) -> None:
+        build(job.algorithm, job.options, job.seed)
+        check(job.algorithm, job.schema)
+        schema = job.schema
+        self.job, self.schema, self.algorithm = job, schema, job.algorithm
+        self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
+        self.counts: list[int] = []
+        self._sizes, self._workers, self._limits = sizes, workers, limits
+        self._spill = Spill(job.folder)
+        self._finished = 0
+
+    def read(self, parts: Iterable[Part], reject: Callable[[Sequence[Rejection]], None], progress: Progress) -> None:
+        """Encode all rows, report those that cannot be, and put each into the file of its part.
+
+        1. Spool the rows and draw a sample of them.
+        2. Grow the tree.
+        3. Distribute the rows.
+        """
+        if self._resume():
+            self._limits.check(self.tally)
+            return
+        encoder, sampler = Encoder(self.schema), Sampler(self._sizes.sample)
+        for part in parts:
+            encoded = part.encode(encoder, np.zeros(len(part)))
+            self.tally.read(len(part), encoded.rejections)
+            if encoded.rejections:
+                reject(encoded.rejections)
+            self.tally.lines = part.lines
+            sampler.add(encoded.batch.qi)
+            self.schema.requirements.observe(encoded.batch.facts)
+            self._spill.add(SPOOL, encoded.batch)
+            progress(part.reached * 0.8)
+        self._spill.close()
+        self._limits.check(self.tally)
+        self._distribute(self._tree(sampler), sampler.seen, progress)
+        self._remember()
+
+    def _tree(self, sampler: Sampler) -> CutTree:
+        count = wanted(sampler.seen, self._sizes.parts, self._sizes.least, self._sizes.most)
+        sample = sampler.sample(len(self.schema.quasi))
+        least = max(self._sizes.least, 2 * self.schema.requirements.k) * len(sample) / max(sampler.seen, 1)
+        return grow(sample, self.schema, count, least)
+
+    def _distribute(self, tree: CutTree, total: int, progress: Progress) -> None:
+        self.counts, done = [0] * len(tree.order), 0
+        for rows in self._spill.read(SPOOL):
+            part = tree.parts_of(rows.qi)
+            for number in np.unique(part).tolist():
+                chosen = rows.take(part == number)
+                self.counts[number] += len(chosen)
+                self._spill.add(_name(number), chosen)
+            done += len(rows)
+            progress(0.8 + 0.2 * done / max(total, 1))
+        self._spill.close()
+        self._spill.remove(SPOOL)
+
+    def warm_up(self) -> None:
+        """Divide a few rows and discard the result: what this compiles, every process has."""
+        for rows in self._spill.read(_name(0)):
+            partition(
+                self.algorithm, rows.take(slice(0, 200)), self.schema, self.job.options, self.job.seed, observed=True
+            )
+            return
+
+    def divide(self, progress: Progress) -> None:
+        """Work on all parts; rows that one cannot place go to its neighbour, and at last to a part of their own.
+
+        Every second part is worked on first, so that its neighbour is not finished yet when it is given rows. Who is
+        given whose rows depends on the places of the parts alone.
+        """
+        own, done = self._sources(), 0
+        numbers = range(len(own))
+        odd = [_Task(n, own[n], _left(n)) for n in numbers if n % 2]
+        even = [_Task(n, (*own[n], _left(n + 1)), _left(n)) for n in numbers if n % 2 == 0]
+        last = [_Task(len(own), tuple(_left(n) for n in numbers if n % 2 == 0), None)]
+        for tasks in (odd, even, last):
+            for _ in self._worked(tasks):
+                done += 1
+                progress(done / (len(own) + 1))
+            for task in tasks:
+                self.tally.add(msgspec.json.decode((self.job.folder / f"{task.number}.done").read_bytes()))
+        self._finished = len(own) + 1
+        self._limits.check(self.tally)
+
+    def _sources(self) -> list[tuple[str, ...]]:
+        """Return the files of each part; one that must not leave even as a whole is joined with the next, whole."""
+        names = [_name(number) for number in range(len(self.counts))]
+        if Veto(self.schema).blind:
+            return [(name,) for name in names]
+        with self._pool(len(names)) as pool:
+            good = list(pool.map(_may_leave, names))
+        found: list[tuple[str, ...]] = []
+        waiting: tuple[str, ...] = ()
+        for name, holds in zip(names, good, strict=True):
+            waiting = (*waiting, name)
+            if holds:
+                found.append(waiting)
+                waiting = ()
+        return [*found[:-1], (*(found[-1] if found else ()), *waiting)]
+
+    def _pool(self, tasks: int) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(min(self._workers, tasks), get_context("fork"), _begin, (self.job,))
+
+    def _worked(self, tasks: Sequence[_Task]) -> Iterator[None]:
+        """Work on parts, as many at once as there are workers, and yield once for each that is finished."""
+        todo = [task for task in tasks if not (self.job.folder / f"{task.number}.done").exists()]
+        yield from [None] * (len(tasks) - len(todo))
+        if not todo:
+            return
+        with self._pool(len(todo)) as pool:
+            try:
+                for future in as_completed([pool.submit(_work, task) for task in todo]):
+                    future.result()
+                    yield
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def write(self, file: IO[bytes], progress: Progress) -> None:
+        """Write what all parts published, in the order of group ids."""
+        places = [self.job.folder / f"{number}.out" for number in range(self._finished)]
+        merge(places, self.job.target, file, progress)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the results as plain data."""
+        tally = self.tally
+        return {
+            "algorithm": self.algorithm,
+            "rows": tally.consumed,
+            "published": tally.published,
+            "suppressed": tally.suppressed,
+            "rejected": dict(tally.rejected),
+            **({} if tally.lines is None else {"lines": asdict(tally.lines)}),
+            "classes": tally.groups.total(),
+            **smallest_group(tally.smallest, tally.k, tally.counts),
+            "loss": round(tally.loss, 5),
+            "loss_per_attribute": {name: round(loss, 5) for name, loss in tally.losses.items()},
+            "raised": dict(tally.raised),
+            "loss_of_sensitive": {name: round(loss, 5) for name, loss in tally.lost_by_raising.items()},
+            "parts": self.counts,
+        }
+
+    def _remember(self) -> None:
+        """Note that all rows are in the files of their parts."""
+        tally = self.tally
+        lines = None if tally.lines is None else asdict(tally.lines)
+        found = {"counts": self.counts, "consumed": tally.consumed, "rejected": dict(tally.rejected), "lines": lines}
+        draft = self.job.folder / "read.draft"
+        draft.write_bytes(msgspec.json.encode(found))
+        draft.replace(self.job.folder / "read.done")
+
+    def _resume(self) -> bool:
+        """Take up what an earlier run has read; throw away what it left half done."""
+        done = self.job.folder / "read.done"
+        if not done.exists():
+            for file in self.job.folder.glob("*.rows"):
+                file.unlink()
+            return False
+        found = msgspec.json.decode(done.read_bytes())
+        self.counts = found["counts"]
+        self.tally.read(found["consumed"])
+        self.tally.rejected.update(found["rejected"])
+        self.tally.lines = None if found["lines"] is None else LineCount(**found["lines"])
+        for number in range(len(self.counts)):
+            for rows in self._spill.read(_name(number)):
+                self.schema.requirements.observe(rows.facts)
+        return True
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A part to work on: the files of its rows, and that of the rows it cannot place, None if these are given up."""
+
+    number: int
+    sources: tuple[str, ...]
+    left: str | None
+
+
+def _name(number: int) -> str:
+    return f"part-{number}"
+
+
+def _left(number: int) -> str:
+    return f"left-{number}"
+
+
+_job: Job | None = None
+
+
+def _begin(job: Job) -> None:
+    """Keep the job for all parts that this process works on; it was inherited, not sent."""
+    global _job
+    _job = job
+
+
+def _may_leave(name: str) -> bool:
+    """Tell whether all rows of a part together could be published, if nothing of them were told apart."""
+    job = _job
+    assert job is not None  # noqa: S101 - set when the process began
+    rows = Batch.concat([rows.facts for rows in Spill(job.folder).read(name)])
+    return Veto(job.schema).possible(rows, np.arange(len(rows)))
+
+
+def _work(task: _Task) -> None:
+    """Anonymize one part, write its fragment and the rows it could not place, and note its figures last."""
+    job = _job
+    assert job is not None  # noqa: S101 - set when the process began
+    schema, spill = job.schema, Spill(job.folder)
+    chunks = [rows for source in task.sources for rows in spill.read(source)]
+    tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
+    groups = []
+    if chunks:
+        rows = Batch.concat(chunks)
+        del chunks
+        found = partition(job.algorithm, rows, schema, job.options, job.seed, observed=True)
+        groups = sorted(found.groups, key=lambda group: group.id)
+        if task.left is None:
+            tally.suppress(found.suppressed)
+        else:
+            spill.remove(task.left)
+            spill.add(task.left, rows.take(found.suppressed))
+            spill.close()
+        del rows, found
+    tally.publish(groups, 0.0)
+    write_fragment(job.folder / f"{task.number}.out", groups, job.target, job.quote_formulas)
+    draft = job.folder / f"{task.number}.figures"
+    draft.write_bytes(msgspec.json.encode(tally.figures()))
+    draft.replace(job.folder / f"{task.number}.done")

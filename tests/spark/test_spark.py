@@ -1,0 +1,137 @@
+"""DataFrames through a real local Spark: recounted by Spark SQL, computed twice, with a task that dies."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stream_anon
+from stream_anon.errors import Unsupported
+
+pytest.importorskip("pyspark")
+if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+    if os.environ.get("STREAM_ANON_REQUIRE_ALL"):
+        raise RuntimeError("Spark needs Java 17 or later, and there is none")
+    pytest.skip("Spark needs Java 17 or later, and there is none", allow_module_level=True)
+
+from stream_anon import spark as anon
+
+POLICY: dict[str, Any] = {
+    "version": 1,
+    "name": "people",
+    "secret": "a-secret-that-is-long-enough-for-a-test",
+    "subject": "patient",
+    "attributes": {
+        "patient": {"role": "identifier"},
+        "age": {
+            "role": "quasi_identifier",
+            "type": "integer",
+            "hierarchy": {"kind": "interval", "range": [0, 120], "snap": [5, 20]},
+        },
+        "zip": {"role": "quasi_identifier", "type": "category", "hierarchy": {"kind": "prefix", "length": 3}},
+        "illness": {"role": "sensitive"},
+        "ward": {"role": "insensitive"},
+    },
+    "privacy": [
+        {"model": "k_anonymity", "k": 4},
+        {"model": "l_diversity", "attribute": "illness", "l": 2},
+        {"model": "t_closeness", "attribute": "illness", "t": 0.6, "estimate": {"after": 1000}},
+    ],
+}
+ROWS = 1_200
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    made = SparkSession.builder.master("local[2,4]").config(map=settings).getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    yield made
+    made.stop()
+
+
+def people(session: Any) -> Any:
+    age, zipped = "cast(pmod(hash(id), 90) as bigint) age", "lpad(pmod(hash(id, 1), 1000), 3, '0') zip"
+    others = "concat('i', pmod(hash(id, 2), 7)) illness, id ward, concat('secret', id) name"
+    return session.sql(f"select concat('p', id) patient, {age}, {zipped}, {others} from range(0, {ROWS}, 1, 3)")
+
+
+def test_recounted_by_spark(session: Any) -> None:
+    result = anon.anonymize(people(session), stream_anon.Policy.model_validate(POLICY), "mondrian", parts=3, least=200)
+    assert result.parts == 3
+    table = result.table.cache()
+    assert table.columns == ["age", "zip", "illness", "ward", "_anon"]
+    table.createOrReplaceTempView("anonymous")
+    groups = session.sql(
+        "select count(*) rows, count(distinct illness) l, first(_anon.size) size, "
+        "count(distinct struct(age, zip)) labels from anonymous group by _anon.group"
+    ).collect()
+    assert min(group.rows for group in groups) >= 4
+    assert min(group.l for group in groups) >= 2
+    assert all(group.rows == group.size and group.labels == 1 for group in groups)
+    [whole] = session.sql("select count(*) rows, count(distinct ward) wards from anonymous").collect()
+    metrics = [row.asDict() for row in result.metrics.collect()]
+    assert (whole.rows, whole.wards) == (sum(row["published"] for row in metrics),) * 2
+    assert sum(row["rows"] for row in metrics) == ROWS
+    assert all(row["rows"] == row["published"] + row["suppressed"] + row["rejected"] for row in metrics)
+    assert len(groups) == sum(row["groups"] for row in metrics)
+    assert whole.rows > 0.9 * ROWS
+    table.unpersist()
+
+
+def test_computed_again_where_a_task_died(session: Any, tmp_path: Path) -> None:
+    """A task that is killed, other partitions and another order of rows: every row is in the group it was in."""
+    armed = tmp_path / "armed"
+
+    def deadly(batches: Any) -> Any:
+        for batch in batches:
+            try:
+                armed.unlink()
+            except FileNotFoundError:
+                yield batch
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    policy = stream_anon.Policy.model_validate(POLICY)
+    frame = people(session)
+    dying = frame.mapInArrow(deadly, frame.schema)
+    first = anon.anonymize(dying, policy, "mondrian", parts=2, least=200).table
+    groups = {row.ward: row.g for row in first.selectExpr("ward", "_anon.group g").collect()}
+    armed.touch()
+    again = {row.ward: row.g for row in first.selectExpr("ward", "_anon.group g").collect()}
+    assert not armed.exists()
+    assert again == groups
+    assert len(groups) > 0.9 * ROWS
+
+
+def test_what_cannot_be_promised_is_refused(session: Any) -> None:
+    plain = {name: value for name, value in POLICY.items() if name != "secret"}
+    with pytest.raises(Unsupported, match="secret"):
+        anon.anonymize(people(session), stream_anon.Policy.model_validate(plain))
+
+
+def test_rows_that_cannot_be_read_are_counted(session: Any) -> None:
+    frame = session.createDataFrame(
+        [(f"p{i}", 30 + i % 3, "123" if i else "x", f"i{i % 2}", i) for i in range(30)],
+        "patient string, age long, zip string, illness string, ward long",
+    )
+    policy = POLICY | {"privacy": POLICY["privacy"][:1]}
+    result = anon.anonymize(frame, stream_anon.Policy.model_validate(policy), "mondrian")
+    [metrics] = result.metrics.collect()
+    assert (metrics.rows, metrics.rejected, metrics.published, metrics.suppressed) == (30, 1, 29, 0)

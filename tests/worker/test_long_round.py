@@ -1,0 +1,118 @@
+"""A round that takes long: status, lag and signals are answered from outside it, and its time is bounded."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from memory_world import World, rows
+from test_observe import get
+
+from stream_anon.core.batch import Batch
+from stream_anon.core.encode import Encoder
+from stream_anon.core.schema import Schema
+from stream_anon.policy.policy import Policy
+from stream_anon.stream import Engine, build
+from stream_anon.worker.pace.round_budget import RoundBudget
+
+_LAG = 'stream_anon_consumer_lag_records{partition="0"}'
+
+
+def until(found: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Wait for something that another process does; tell whether it did."""
+    end = time.monotonic() + seconds
+    while not found():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@contextmanager
+def computing(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A worker in the middle of a call that does not return, and the port of its status."""
+    script = Path(__file__).with_name("long_round.py")
+    process = subprocess.Popen([sys.executable, str(script), *options], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        assert process.stdout.readline() == "computing\n"
+        yield process, port
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_status_lag_and_signals_are_answered_while_a_round_computes() -> None:
+    with computing() as (process, port):
+        assert get(port, "/livez") == (200, "ok\n")
+        assert get(port, "/readyz") == (200, "ok\n")
+        assert until(lambda: f"{_LAG} 7.0" in get(port, "/metrics")[1])
+        process.send_signal(signal.SIGTERM)
+        assert until(lambda: get(port, "/readyz") == (503, "no\nstopping\n"))
+        assert process.poll() is None, "the call has not returned yet"
+
+
+AGES = {"kind": "interval", "range": [0, 99], "snap": [5, 10]}
+
+
+def due_at_once(rows: int) -> tuple[Engine, Batch]:
+    """An engine, and rows that are all due five seconds after they came."""
+    policy = Policy.model_validate(
+        {
+            "version": 1,
+            "name": "burst",
+            "subject": "person",
+            "attributes": {
+                "person": {"role": "identifier"},
+                "age": {"role": "quasi_identifier", "type": "integer", "hierarchy": AGES},
+            },
+            "privacy": [{"model": "k_anonymity", "k": 5}],
+            "stream": {"max_delay": {"time": "5s"}},
+            "algorithm": {"name": "cail"},
+        }
+    )
+    schema, rng = Schema.of(policy), random.Random(1)
+    values = [json.dumps({"person": i, "age": rng.randrange(100)}).encode() for i in range(rows)]
+    ref = np.stack([np.zeros(rows, np.int64), np.arange(rows)], axis=1)
+    return build(schema), Encoder(schema).encode(values, ref, np.zeros(rows)).batch
+
+
+def test_a_call_that_took_long_enough_goes_on_in_the_next_round() -> None:
+    """Every row still leaves exactly once, the oldest first; without the rule all of them leave in one call."""
+    engine, rows = due_at_once(20_000)
+    left = [ref for group in engine.push(rows, 0.0).groups for ref in group.members.tolist()]
+    calls = []
+    while (deadline := engine.next_deadline()) is not None and deadline <= 9.0:
+        found = engine.tick(9.0, more=lambda: False).groups
+        calls.append(len(found))
+        left += [ref for group in found for ref in group.members.tolist()]
+    assert len(calls) > 1
+    assert all(calls), "each call finishes something"
+    assert sorted(left) == rows.ref.tolist()
+
+
+def test_a_stop_ends_the_work_of_a_round() -> None:
+    budget = RoundBudget(bound=4.0, clock=lambda: 0.0)
+    budget.start()
+    assert budget.more()
+    budget.end()
+    assert not budget.more()
+
+
+def test_a_worker_publishes_everything_in_rounds_without_time() -> None:
+    """However little a round may do, it does something."""
+    world = World()
+    world.produce(*rows(600))
+    worker = world.worker(poll_records=50)
+    worker.state.round.end()
+    world.go(worker, rounds=40)
+    assert len(world.out()) == 600
