@@ -47,7 +47,7 @@ def _announced(quiet: bool) -> Iterator[None]:
         since: float | None = None
 
         def on_start(self, event: Any) -> None:
-            """Say it, once."""
+            """Note the time, and say it once."""
             if self.since is None:
                 self.since = time.monotonic()
                 if not quiet:
