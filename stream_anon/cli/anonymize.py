@@ -133,7 +133,7 @@ def anonymize(
 
 
 def _tell(found: dict[str, Any], data: Path, out: Path, loaded: LoadedPolicy, as_json: bool) -> None:
-    """Print the result."""
+    """Print the result as words or JSON."""
     if as_json:
         output.print_json(found | {"output": str(out)})
         return

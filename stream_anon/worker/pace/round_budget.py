@@ -26,7 +26,7 @@ class RoundBudget:
         self._over = False
 
     def start(self) -> None:
-        """Begin a round."""
+        """Begin a round of the loop."""
         self._began = self._clock()
 
     def end(self) -> None:
