@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 comma := ,
 install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(INSTALL) $(1)
 
-.PHONY: demo test lint reference lock bench soak chaos chaos-pieces rolling clean
+.PHONY: demo test lint reference pictures lock bench soak chaos chaos-pieces rolling clean
 
 demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
@@ -28,6 +28,10 @@ lint: $(VENV)/.test
 # docs/reference.md, from the code: commands, words of the policy, codes, metrics.
 reference: $(VENV)/.test
 	$(BIN)/python docs/make_reference.py > docs/reference.new && mv docs/reference.new docs/reference.md
+
+# The pictures of the docs, taken by the system's Chromium, so that they stay true.
+pictures: $(VENV)/.test
+	$(BIN)/python docs/make_pictures.py
 
 # The versions and hashes of what the image installs, for every Python and platform; with no address of a registry.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from stream_anon.cli.options import MaxRejected, MaxSuppressed, QuoteFormulas
 from stream_anon.cli.parts import Asked, anonymize_in_parts, cpu_seconds, measured_since
 from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
+from stream_anon.cli.provenance import provenance
 from stream_anon.cli.ready import make_batch_ready
 from stream_anon.cli.results import audit_of, lines_in_words, raised_in_words, result_of, whole
 from stream_anon.cli.spark import SparkRun, anonymize_by_spark
@@ -87,7 +89,7 @@ def anonymize(
     master: Annotated[
         str | None, typer.Option("--master", help="Where Spark runs: local[2], spark://HOST:PORT.")
     ] = None,
-    report: Annotated[Path | None, typer.Option("--report", help="Write a page (HTML) about the result.")] = None,
+    report: Annotated[Path | None, typer.Option("--html", "--report", help="Write a page about the result.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start work that takes long without asking.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
@@ -143,7 +145,8 @@ def anonymize(
     measured = measured_since(begin, cpu) | {"peak_mb": peak_mb()}
     if report is not None:
         with new_file(report, force) as raw:
-            raw.write(_page(run, data, measured["cpu_seconds"]).encode())
+            files = [("input", data), ("output", out), ("policy file", policy)]
+            raw.write(_page(run, files, measured["cpu_seconds"]).encode())
     _tell(run.summary() | measured, data, out, loaded, as_json)
 
 
@@ -164,11 +167,12 @@ def _tell(found: dict[str, Any], data: Path, out: Path, loaded: LoadedPolicy, as
         output.say(told, style="yellow")
 
 
-def _page(run: Anonymization, data: Path, cpu_seconds: float) -> str:
+def _page(run: Anonymization, files: list[tuple[str, Path]], cpu_seconds: float) -> str:
     name = run.schema.policy.name
-    lead = f"{data.name} under the policy {name}, by the batch algorithm {run.algorithm}."
+    lead = f"{files[0][1].name} under the policy {name}, by the batch algorithm {run.algorithm}."
     tile = Tile("Work", f"{cpu_seconds:.3g} s", f"of processor time, {peak_mb():,.0f} MB")
-    return render(page_of(result_of(run.tally, run.groups), f"Result of {name}", lead, [tile]))
+    page = page_of(result_of(run.tally, run.groups), f"Result of {name}", lead, [tile])
+    return render(replace(page, parts=(*page.parts, *provenance(run.schema, files))))
 
 
 def options_of(settings: list[str]) -> dict[str, Any]:

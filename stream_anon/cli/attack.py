@@ -15,14 +15,17 @@ from stream_anon.auditor.attacks.measured import Measured
 from stream_anon.auditor.policy import read_rules
 from stream_anon.auditor.raw.original import read_original
 from stream_anon.cli import output
+from stream_anon.cli.attack_page import page
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.preview import unheard
 from stream_anon.cli.ready import make_ready
 from stream_anon.formats.tables import read_parts
+from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.insight.isolation import Isolation, isolate
 from stream_anon.insight.minimality.policy import attack_policy
 from stream_anon.local.trial import encode_all
 from stream_anon.observe.tally import Tally
+from stream_anon.report import render
 
 
 def attack(
@@ -62,6 +65,8 @@ def attack(
     rate: Annotated[
         float, typer.Option("--rate", min=1e-6, help="Records a second of that stream, on a simulated clock.")
     ] = 1000,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page about the result.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """Try the known attacks on the raw records and on the published ones: on which share of records each succeeds.
@@ -81,6 +86,9 @@ def attack(
 
         stream-anon attack out.csv --raw patients.csv -p policy.yaml --minimality 100 --algorithm sweep
     """
+    if html is not None:
+        keep_apart([out, raw, policy, listed, second, second_policy], [html])
+        refuse_to_overwrite(html, force)
     rules = read_rules(policy)
     people = read_original(listed, replace(rules, subject=name)) if listed else None
     if second_policy is not None and second is None:
@@ -95,6 +103,9 @@ def attack(
         result = replace(result, measured=(*result.measured, *read))
     elif algorithm is not None:
         raise typer.BadParameter("only --minimality runs an algorithm: pass it too", param_hint="--algorithm")
+    if html is not None:
+        with new_file(html, force) as file:
+            file.write(render(page(result, [("published", out), ("raw", raw), ("policy file", policy)])).encode())
     if as_json:
         output.print_json(result.as_data())
         return

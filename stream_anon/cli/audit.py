@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from threading import Event
@@ -21,6 +22,7 @@ from stream_anon.cli.audit_page import page
 from stream_anon.cli.audit_progress import Count, bar_over
 from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.kafka_setup import need_kafka_python
+from stream_anon.cli.provenance import provenance
 from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.report import render
 
@@ -92,7 +94,10 @@ def audit(
     step = next_step(result, policy, raw)
     if html is not None:
         with new_file(html, force) as file:
-            file.write(render(page(result, step)).encode())
+            made = page(result, step)
+            named = [("published", out), ("raw", raw or ""), ("policy file", str(policy or ""))]
+            files = [(word, Path(name)) for word, name in named if name and not name.startswith(TOPIC)]
+            file.write(render(replace(made, parts=(*made.parts, *provenance(None, files)))).encode())
     if as_json:
         output.print_json(result.as_data())
     else:

@@ -16,6 +16,7 @@ from stream_anon.core.lint import warnings
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Diagnostic, PolicyError, Problem, Severity, StreamAnonError, Unsupported
 from stream_anon.insight.sample import letters, read_sample, rejections_of
+from stream_anon.policy import LoadedPolicy
 
 
 def check(
@@ -52,6 +53,7 @@ def check(
         found = loaded.diagnostics(warnings(loaded, compiled, sample.rows if sample else None))
         asked, broken = _of_registry(compiled)
         found += loaded.diagnostics(broken)
+        found += loaded.diagnostics(_of_options(loaded))
         if algorithm is not None:
             found += _of_algorithm(algorithm, compiled, str(policy))
         if sample is not None and data is not None:
@@ -103,6 +105,22 @@ def _told_of_registry(asked: Mapping[str, Any]) -> str:
     if asked["subject"] is None:
         return "schema registry: it answers; the output is plain JSON"
     return f"schema registry: the output's schema was held against {asked['subject']}"
+
+
+def _of_options(loaded: LoadedPolicy) -> list[Problem]:
+    """Return the options of the Kafka client that nobody knows by that name, and those that may not be set."""
+    from stream_anon.kafka.option_names import dotted, misspelt
+
+    options = loaded.policy.kafka.options if loaded.policy.kafka else {}
+    found = []
+    for name, meant in misspelt(options).items():
+        why = f'no Kafka client knows the option "{name}"'
+        found.append(Problem(("kafka", "options", name), "unknown-option", why, f'did you mean "{meant}"?'))
+    try:
+        dotted(options)
+    except StreamAnonError as error:
+        found.append(Problem(("kafka", "options"), "decided-option", str(error), "leave it out"))
+    return found
 
 
 def _of_algorithm(algorithm: str, schema: Schema, file: str) -> list[Diagnostic]:

@@ -98,7 +98,8 @@ def init(
     _refuse_names_inside_others(data, [column.name for column in columns])
     proposals = judge(columns, read.hints)
     if not any(proposal.role == "quasi_identifier" for proposal in proposals):
-        raise TableError(f"{data}: no column can be generalized, so people cannot be made to look alike")
+        why = "no column can be generalized, so people cannot be made to look alike"
+        raise TableError(f"{data}: {why}: give a table with columns such as age, place or date, and more rows")
     few = len(rows) + len(sample.unread) < limit
     first = "newest" if topic else "first"
     counted = f"{len(rows):,} rows" if few else f"its {first} {limit:,} rows"
@@ -160,7 +161,7 @@ def _refuse_names_inside_others(data: str, names: list[str]) -> None:
 
 def _refuse_what_is_no_table(data: str, columns: list[Column], text: bool) -> None:
     if not columns:
-        raise TableError(f"{data}: has no rows")
+        raise TableError(f"{data}: has no rows: give a table with a line of names and some rows below it")
     numbers = [column.name for column in columns if column.name.strip().lstrip("-").replace(".", "", 1).isdigit()]
     if text and len(numbers) * 4 >= len(columns):
         raise TableError(

@@ -6,6 +6,7 @@ Shows some records before and after, on the terminal of those who have them anyw
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from rich.text import Text
 from stream_anon.cli import output
 from stream_anon.cli.anonymize import bars
 from stream_anon.cli.prepare import prepare
+from stream_anon.cli.provenance import provenance
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import as_data, lines_of, result_of
 from stream_anon.core.decode import Rejection
@@ -73,7 +75,9 @@ def preview(
     if html is not None:
         lead = f"Policy {schema.policy.name} on {data.name}, {rate:g} records a second on a simulated clock."
         with new_file(html, force) as raw:
-            raw.write(render(page_of(result, f"Preview of {schema.policy.name}", lead, foot=f"Next: {step}")).encode())
+            page = page_of(result, f"Preview of {schema.policy.name}", lead, foot=f"Next: {step}")
+            about = provenance(schema, [("input", data), ("policy file", policy)])
+            raw.write(render(replace(page, parts=(*page.parts, *about))).encode())
     if as_json:
         records = [{"before": pair.before, "after": pair.after} for pair in shown]
         shown_of = {"rate": rate, "rows": records, "rejections": letters(rejected), "next": step}

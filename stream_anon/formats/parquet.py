@@ -75,7 +75,7 @@ class Parquet(Format):
                     yield Part(number, np.arange(number, number + len(rows)), rows, (number - 1 + len(rows)) / total)
                     number += len(rows)
             except arrow().ArrowInvalid:
-                raise TableError(f"{path}: not a Parquet file") from None
+                raise TableError(f"{path}: not a Parquet file: save it as one, or name it by its own kind") from None
 
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> ParquetWriter:
         """Return a writer of row groups."""

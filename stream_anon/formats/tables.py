@@ -60,4 +60,6 @@ def read_parts(path: Path, at_once: int = AT_ONCE, otherwise: str | None = None)
     try:
         yield from found.read(path, at_once)
     except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}") from None
+        raise TableError(
+            f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}: is the name right?"
+        ) from None

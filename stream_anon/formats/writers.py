@@ -44,7 +44,7 @@ def new_file(path: Path, overwrite: bool = False) -> Iterator[IO[bytes]]:
 def refuse_to_overwrite(path: Path, overwrite: bool = False) -> None:
     """Raise TableError if the file exists and may not be replaced, or its folder does not exist."""
     if not path.parent.is_dir():
-        raise TableError(f"{path}: cannot be written: there is no folder {path.parent}")
+        raise TableError(f"{path}: cannot be written: there is no folder {path.parent}: create it, or name another")
     if path.exists() and not overwrite:
         raise TableError(f"{path}: already exists; name another file, or pass --force")
 

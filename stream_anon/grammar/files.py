@@ -42,7 +42,7 @@ def read_text(path: Path, shown: str, limit: int) -> str:
         line, column = text.count("\n", 0, nul) + 1, nul - text.rfind("\n", 0, nul)
         raise _refusal("nul-character", "a NUL character: not a text file", shown, line=line, column=column)
     if not text.strip():
-        raise _refusal("empty-file", "the file is empty", shown)
+        raise _refusal("empty-file", "the file is empty: stream-anon init DATA proposes a policy", shown)
     return text
 
 

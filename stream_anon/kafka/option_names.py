@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from stream_anon.errors import StreamAnonError, nearest
@@ -26,6 +27,36 @@ _DECIDED = {
     "key.deserializer": "records are bytes",
     "value.deserializer": "records are bytes",
 }
+
+
+_COMMON = """
+security.protocol sasl.mechanism sasl.mechanisms sasl.username sasl.password sasl.jaas.config ssl.ca.location
+ssl.certificate.location ssl.key.location ssl.key.password ssl.truststore.location
+ssl.endpoint.identification.algorithm ssl.cafile ssl.certfile ssl.keyfile ssl.password ssl.check.hostname
+sasl.plain.username sasl.plain.password client.id client.rack client.dns.lookup session.timeout.ms
+heartbeat.interval.ms max.poll.interval.ms max.poll.records request.timeout.ms transaction.timeout.ms
+delivery.timeout.ms fetch.min.bytes fetch.max.bytes fetch.max.wait.ms fetch.wait.max.ms
+max.partition.fetch.bytes fetch.message.max.bytes receive.buffer.bytes send.buffer.bytes socket.timeout.ms
+linger.ms batch.size buffer.memory compression.type compression.level max.request.size message.max.bytes
+metadata.max.age.ms connections.max.idle.ms retry.backoff.ms reconnect.backoff.ms reconnect.backoff.max.ms
+group.instance.id
+"""
+COMMON = frozenset(_COMMON.split())
+"""The options that people set, by Kafka's names and by those of the clients."""
+
+
+def misspelt(options: Iterable[str]) -> dict[str, str]:
+    """Return the names that are nearly those of known options, with what was meant; what is unknown may be right.
+
+    >>> misspelt(["sesion.timeout.ms", "session_timeout_ms", "some.rare.option"])
+    {'sesion.timeout.ms': 'session.timeout.ms'}
+    """
+    found = {}
+    for name in options:
+        key = name.replace("_", ".")
+        if key not in COMMON and key not in _DECIDED and (meant := get_close_matches(key, COMMON, 1, 0.85)):
+            found[name] = meant[0]
+    return found
 
 
 def dotted(options: Mapping[str, Any]) -> dict[str, Any]:

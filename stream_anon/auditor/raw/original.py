@@ -214,7 +214,9 @@ def raw_columns(path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
         else:
             yield from kind.columns(path)
     except OSError as error:
-        raise Unreadable(f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}") from None
+        raise Unreadable(
+            f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}: is the name right?"
+        ) from None
 
 
 def json_columns(lines: Iterable[bytes | None]) -> tuple[Columns, list[tuple[int, str]]]:

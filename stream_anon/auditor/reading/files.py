@@ -44,7 +44,9 @@ def read_chunks(path: Path, rules: Rules | None, findings: Findings) -> Iterator
         else:
             yield from _tables(path, kind, rules, findings)
     except OSError as error:
-        raise Unreadable(f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}") from None
+        raise Unreadable(
+            f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}: is the name right?"
+        ) from None
 
 
 def _tables(path: Path, kind: TableFormat, rules: Rules | None, findings: Findings) -> Iterator[Chunk]:

@@ -32,4 +32,4 @@ class ParquetFile(TableFormat):
                         raise Unreadable(f"{path}: two columns have the same name: rename one")
                     yield {name: table.column(i).to_pylist() for i, name in enumerate(table.column_names)}, []
             except pa.ArrowInvalid:
-                raise Unreadable(f"{path}: not a Parquet file") from None
+                raise Unreadable(f"{path}: not a Parquet file: save it as one, or name it by its own kind") from None
