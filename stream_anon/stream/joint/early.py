@@ -9,7 +9,7 @@ from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import Prices, cell_prices
 from stream_anon.policy.settings import CailSettings
 from stream_anon.stream.kernels.lists import Lists, new_lists, take_all
-from stream_anon.stream.kernels.rounds import Likeness, arrive, file_all, likeness_of, put_by_key
+from stream_anon.stream.kernels.rounds import Filed, Likeness, arrive, file_all, likeness_of, put_by_key
 
 STEADY = 0.1
 """The threshold follows the average loss in steps of this share: the index is built anew with each."""
@@ -45,10 +45,10 @@ class EarlyClusters:
         self._follow(columns.qi)
         if len(self._log2) <= people + 1:
             self._log2 = np.log2(np.maximum(np.arange(2 * people + 2), 1))
+        filed = Filed(self._index, self._keys, self._filed)
         chosen, sizes = arrive(
-            self._prices, self._likeness, columns.qi, columns.subject, slots, self._index, self._keys,
-            people, self._filed, self._log2,
-        )  # fmt: skip
+            self._prices, self._likeness, columns.qi, columns.subject, slots, filed, people, self._log2
+        )
         self._filed += len(slots) - len(chosen)
         return cut(chosen, np.cumsum(sizes)[:-1].tolist()) if len(sizes) else []
 

@@ -27,6 +27,14 @@ class Likeness(NamedTuple):
     same: int
 
 
+class Filed(NamedTuple):
+    """The rows that newcomers can find: `count` many, in buckets, and the key of each."""
+
+    index: Lists
+    keys: Ints
+    count: int
+
+
 @compiled
 def likeness_of(prices: Prices, limit: float) -> Likeness:
     """Return how rows must be alike that cost at most `limit` together."""
@@ -148,19 +156,19 @@ def nearest_people(
 
 @compiled
 def arrive(
-    prices: Prices, likeness: Likeness, qi: Ints, subject: Ints, slots: Ints, index: Lists, keys: Ints,
-    wanted: int, filed: int, log2: Floats,
-) -> tuple[Ints, Ints]:  # fmt: skip
+    prices: Prices, likeness: Likeness, qi: Ints, subject: Ints, slots: Ints, filed: Filed, wanted: int, log2: Floats
+) -> tuple[Ints, Ints]:
     """Let rows arrive one by one and return the blocks that formed: their slots, and their sizes.
 
     Around each newcomer a cluster is grown of filed rows within the limit; one of `wanted` people becomes a block, and
-    its rows are no longer filed. Other newcomers are filed. `filed` is how many rows there are in the index.
+    its rows are no longer filed. Other newcomers are filed.
     """
+    index, keys, known = filed
     most = max(FEWEST_SEEN, SEEN_PER_PERSON * wanted)
     found, costs, total = np.empty(2 * most, dtype=np.int64), np.empty(most), np.empty(most)
     members = np.empty(most + 1, dtype=np.int64)
     low, high = np.empty(qi.shape[1], dtype=np.int64), np.empty(qi.shape[1], dtype=np.int64)
-    chosen = np.empty(min(filed + len(slots), wanted * len(slots)), dtype=np.int64)
+    chosen = np.empty(min(known + len(slots), wanted * len(slots)), dtype=np.int64)
     sizes = np.empty(len(slots), dtype=np.int64)
     filled = blocks = 0
     for n in range(len(slots)):
