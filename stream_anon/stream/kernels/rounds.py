@@ -28,11 +28,11 @@ class Likeness(NamedTuple):
 
 
 class Filed(NamedTuple):
-    """The rows that newcomers can find: `count` many, in buckets, and the key of each."""
+    """The rows that newcomers can find: `rows` many, in buckets, and the key of each."""
 
-    index: Lists
+    lists: Lists
     keys: Ints
-    count: int
+    rows: int
 
 
 @compiled
