@@ -9,8 +9,9 @@ from confluent_kafka import KafkaError, KafkaException
 
 from stream_anon.kafka.transport import LEDGER_TOO_LARGE, RIGHT_MISSING, AbortableError, FencedError, TransportError
 
-_PASSING = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._WAIT_COORD}
+_PASSING = {KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._TRANSPORT, KafkaError._WAIT_COORD}
 _PASSING |= {
+    KafkaError._ALL_BROKERS_DOWN,
     KafkaError.NOT_COORDINATOR,  # a new broker, or one that took over, is still finding out
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
