@@ -13,7 +13,9 @@ from typing import IO, Any
 
 import typer
 
+from stream_anon import __version__
 from stream_anon.cli.pipe import DeadLetters
+from stream_anon.core.keys import keyed_bytes
 from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported
 from stream_anon.formats.tables import TableError, read_parts
@@ -54,7 +56,7 @@ def anonymize_in_parts(
         raise TableError(f"{out}: parts can be written to .csv, .tsv, .jsonl and .parquet")
     if asked.spill is not None and not schema.keys.stable:
         raise Unsupported("--spill: a run can be continued only under a policy with a secret")
-    with _ended_by_signal(), _folder(data, out, schema, asked) as folder:
+    with _ended_by_signal(), _told(out), _folder(data, out, schema, asked) as folder:
         job = Job(schema, asked.algorithm, asked.options, asked.seed, folder, out.resolve(), asked.quote_formulas)
         run = PartedAnonymization(job, asked.sizes(), asked.workers, asked.limits)
         run.read(read_parts(data), DeadLetters(letters, bar.quiet), bar("reading"))
@@ -69,22 +71,39 @@ def anonymize_in_parts(
 def _folder(data: Path, out: Path, schema: Schema, asked: Asked) -> AbstractContextManager[Path]:
     if asked.spill is None:
         return private_folder(out)
-    words = [schema.fingerprint, asked.algorithm, repr(sorted(asked.options.items())), str(asked.seed), asked.parts]
-    return kept_folder(asked.spill, job_digest(data, [*words, "".join(out.suffixes), str(asked.quote_formulas)]))
+    secret = keyed_bytes(schema.keys.job, "parts").hex()  # the fingerprint does not depend on it, and groups do
+    words = [__version__, schema.fingerprint, secret, asked.algorithm, repr(sorted(asked.options.items()))]
+    words += [str(asked.seed), asked.parts, "".join(out.suffixes), str(asked.quote_formulas)]
+    return kept_folder(asked.spill, job_digest(data, words))
+
+
+@contextmanager
+def _told(out: Path) -> Iterator[None]:
+    """Say what the system says where parts cannot be written: that a disk is full is no defect."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TableError(f"{out}: its parts, or dead letters, cannot be written: {error.strerror}") from None
 
 
 @contextmanager
 def _ended_by_signal() -> Iterator[None]:
-    """Let SIGTERM end the run as Ctrl-C does, so that raw values do not stay on disk."""
+    """Let signals that end a process do so as Ctrl-C does, so that raw values do not stay on disk."""
+    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
 
     def end(number: int, frame: object) -> None:
+        for each in numbers:  # another one must not interrupt the tidying up
+            signal.signal(each, signal.SIG_IGN)
         sys.exit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, end)
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def measured_since(begin: float, cpu: float) -> dict[str, float]:

@@ -38,6 +38,7 @@ class Keys:
         self.ledger = _derive(root, b"ledger")
         self.subject = _derive(root, b"subject")
         self.field = _derive(root, b"field")
+        self.job = _derive(root, b"job")
 
     def __repr__(self) -> str:
         return "<Keys>"

@@ -17,12 +17,15 @@ from stream_anon.core.gate import Group
 from stream_anon.formats.format import Format, TableError
 from stream_anon.formats.packing import PACKED, Packed
 from stream_anon.formats.tables import format_of
+from stream_anon.local.parts.place import SpillError
 
 AT_ONCE = 20_000
 """Groups written between two reports of progress."""
 
 BUCKETS = 32
 """Ranges of ids by which columns are merged: so much of the output is in memory at once."""
+
+_NO_TYPE = "a column has values of different types: Parquet cannot hold it, CSV can"
 
 Progress = Callable[[float], None]
 
@@ -40,8 +43,7 @@ def write_fragment(place: Path, groups: Sequence[Group], target: Path, quote_for
     pieces = made.pieces(groups, quote_formulas)
     ids = np.array([int(group.id, 16) for group in groups], dtype=np.uint64)
     if pieces is None:
-        _write_columns(draft, groups, ids)
-        head, sizes = b"", []
+        head, sizes = _write_columns(draft, groups, ids), []
     else:
         head, found = pieces
         sizes = [len(piece) for piece in found]
@@ -69,6 +71,9 @@ def _merge_lines(places: Sequence[Path], file: IO[bytes], progress: Progress) ->
     ids = [np.frombuffer(own, dtype=np.uint64) for _, own, _ in indexes]
     sizes = [np.frombuffer(own, dtype=np.int64) for _, _, own in indexes]
     whose = np.repeat(np.arange(len(places)), [len(own) for own in ids])
+    for place, own in zip(places, sizes, strict=True):
+        if place.stat().st_size != own.sum():
+            raise SpillError(f"{place}: is damaged; remove the folder, and begin again")
     begins = np.concatenate([np.cumsum(own) - own for own in sizes]) if sizes else np.empty(0, dtype=np.int64)
     file.write(next((head for head, _, _ in indexes if head), b""))
     if not len(whose):
@@ -95,35 +100,40 @@ def _bucket(ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     return (ids >> np.uint64(64 - BUCKETS.bit_length() + 1)).astype(np.int64)
 
 
-def _write_columns(draft: Path, groups: Sequence[Group], ids: npt.NDArray[np.uint64]) -> None:
-    """Write groups as a Parquet file with a row group per bucket, those without rows left out."""
+def _write_columns(draft: Path, groups: Sequence[Group], ids: npt.NDArray[np.uint64]) -> bytes:
+    """Write groups as a Parquet file with a row group per bucket, those without rows left out.
+
+    Return the names of the columns that showed no type, as no row has a value in them.
+    """
     from stream_anon.formats.arrow.published import published_table, solid
     from stream_anon.formats.parquet import arrow
 
     if not groups:
         draft.touch()
-        return
+        return b""
     pa = arrow()
-    types = solid(published_table(groups).schema, groups)
+    shown = _typed(partial(published_table, groups)).schema
+    types = solid(shown, groups)
     ends = np.searchsorted(_bucket(ids), np.arange(BUCKETS), side="right").tolist()
     with pa.parquet.ParquetWriter(draft, types) as writer:
         for start, end in zip([0, *ends], ends, strict=False):
             if end > start:
                 table = _typed(partial(published_table, groups[start:end], types))
                 writer.write_table(table, row_group_size=max(table.num_rows, 1))
+    return msgspec.msgpack.encode([field.name for field in shown if pa.types.is_null(field.type)])
 
 
 def _merge_columns(places: Sequence[Path], file: IO[bytes], progress: Progress) -> None:
     from stream_anon.formats.parquet import arrow
 
-    pa, writer, types = arrow(), None, None
+    pa, writer = arrow(), None
     with ExitStack() as stack:
         parts = [stack.enter_context(_Buckets(place)) for place in places if place.stat().st_size]
+        types = _types(pa, parts)
         for bucket in range(BUCKETS):
             tables = [table for part in parts for table in part.read(bucket)]
             if tables:
                 if writer is None:
-                    types = tables[0].schema
                     writer = stack.enter_context(pa.parquet.ParquetWriter(file, types))
                 whole = pa.concat_tables([_typed(partial(table.cast, types)) for table in tables])
                 ids = whole.column("_anon").combine_chunks().field("group")
@@ -139,7 +149,9 @@ class _Buckets:
         from stream_anon.formats.parquet import arrow
 
         self._file = arrow().parquet.ParquetFile(place)
-        _, ids, _ = msgspec.msgpack.decode(place.with_suffix(".index").read_bytes())
+        untyped, ids, _ = msgspec.msgpack.decode(place.with_suffix(".index").read_bytes())
+        self.untyped = frozenset(msgspec.msgpack.decode(untyped))
+        self.types = self._file.schema_arrow
         self._places = np.unique(_bucket(np.frombuffer(ids, dtype=np.uint64))).tolist()
 
     def __enter__(self) -> _Buckets:
@@ -154,6 +166,27 @@ class _Buckets:
             yield self._file.read_row_group(self._places.index(bucket), use_threads=False)
 
 
+def _types(pa: Any, parts: Sequence[_Buckets]) -> Any:
+    """Return the types of the whole: those of the first part that shows one. Text never becomes a number, or is one."""
+    if not parts:
+        return None
+    found = []
+    for field in parts[0].types:
+        kinds = [part.types.field(field.name).type for part in parts if field.name not in part.untyped]
+        kind = kinds[0] if kinds else field.type
+        if any(_sort(pa, kind) != _sort(pa, each) for each in kinds):
+            raise TableError(_NO_TYPE)
+        found.append(pa.field(field.name, kind))
+    return pa.schema(found)
+
+
+def _sort(pa: Any, kind: Any) -> str:
+    """Return which values a type holds: those of another sort would be converted without a word."""
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "number"
+    return "nested" if pa.types.is_nested(kind) else str(kind)
+
+
 def _typed(make: Callable[[], Any]) -> Any:
     """Return a table, or say that a column has no one type."""
     from stream_anon.formats.parquet import arrow
@@ -162,4 +195,4 @@ def _typed(make: Callable[[], Any]) -> Any:
     try:
         return make()
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError):
-        raise TableError("a column has values of different types: Parquet cannot hold it, CSV can") from None
+        raise TableError(_NO_TYPE) from None

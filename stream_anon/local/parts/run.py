@@ -6,10 +6,15 @@ processes work or when they finish.
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,8 +29,10 @@ from stream_anon.core.decode import LineCount, Rejection
 from stream_anon.core.encode import Encoder
 from stream_anon.core.judging.veto import Veto
 from stream_anon.core.schema import Schema
+from stream_anon.errors import StreamAnonError
 from stream_anon.formats.tables import Part
 from stream_anon.local.parts.fragments import merge, write_fragment
+from stream_anon.local.parts.place import SpillError
 from stream_anon.local.parts.spill import Spill
 from stream_anon.observe.limits import NO_LIMITS, Limits
 from stream_anon.observe.tally import Tally, smallest_group
@@ -145,7 +152,10 @@ class PartedAnonymization:
             for task in tasks:
                 self.tally.add(msgspec.json.decode((self.job.folder / f"{task.number}.done").read_bytes()))
         self._finished = len(own) + 1
-        self._limits.check(self.tally)
+        tally = self.tally
+        if tally.published + tally.suppressed + tally.rejected.total() != tally.consumed:
+            raise SpillError(f"{self.job.folder}: rows of it are missing; remove it, and begin again")
+        self._limits.check(tally)
 
     def _sources(self) -> list[tuple[str, ...]]:
         """Return the files of each part; one that must not leave even as a whole is joined with the next, whole."""
@@ -163,8 +173,26 @@ class PartedAnonymization:
                 waiting = ()
         return [*found[:-1], (*(found[-1] if found else ()), *waiting)]
 
-    def _pool(self, tasks: int) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(min(self._workers, tasks), get_context("fork"), _begin, (self.job,))
+    @contextmanager
+    def _pool(self, tasks: int) -> Iterator[ProcessPoolExecutor]:
+        """Start processes, and end them at once if anything fails: they hold raw values, and the folder."""
+        others = set(active_children())
+        with ProcessPoolExecutor(min(self._workers, tasks), get_context("fork"), _begin, (self.job,)) as pool:
+            try:
+                yield pool
+            except BaseException as error:
+                pool.shutdown(wait=False, cancel_futures=True)
+                children = set(active_children()) - others
+                for child in children:
+                    child.terminate()
+                for child in children:
+                    child.join()
+                if isinstance(error, BrokenProcessPool):
+                    raise StreamAnonError(
+                        "a process that worked on a part was ended from outside: if memory ran out, ask for more parts "
+                        "(--parts), or for fewer processes (--workers)"
+                    ) from None
+                raise
 
     def _worked(self, tasks: Sequence[_Task]) -> Iterator[None]:
         """Work on parts, as many at once as there are workers, and yield once for each that is finished."""
@@ -173,13 +201,9 @@ class PartedAnonymization:
         if not todo:
             return
         with self._pool(len(todo)) as pool:
-            try:
-                for future in as_completed([pool.submit(_work, task) for task in todo]):
-                    future.result()
-                    yield
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+            for future in as_completed([pool.submit(_work, task) for task in todo]):
+                future.result()
+                yield
 
     def write(self, file: IO[bytes], progress: Progress) -> None:
         """Write what all parts published, in the order of group ids."""
@@ -226,9 +250,13 @@ class PartedAnonymization:
         self.tally.read(found["consumed"])
         self.tally.rejected.update(found["rejected"])
         self.tally.lines = None if found["lines"] is None else LineCount(**found["lines"])
-        for number in range(len(self.counts)):
+        for number, count in enumerate(self.counts):
+            there = 0
             for rows in self._spill.read(_name(number)):
                 self.schema.requirements.observe(rows.facts)
+                there += len(rows)
+            if there != count:
+                raise SpillError(f"{self.job.folder}: rows of part {number} are missing; remove it, and begin again")
         return True
 
 
@@ -253,9 +281,23 @@ _job: Job | None = None
 
 
 def _begin(job: Job) -> None:
-    """Keep the job for all parts that this process works on; it was inherited, not sent."""
+    """Keep the job for all parts that this process works on; it was inherited, not sent.
+
+    Who started this process decides when it ends; where that one was killed, nobody is left to work for.
+    """
     global _job
     _job = job
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_outlive_nobody, name="parent", daemon=True).start()
+
+
+def _outlive_nobody() -> None:
+    """End this process when its parent is gone."""
+    parent = parent_process()
+    assert parent is not None  # noqa: S101 - it was started by one
+    parent.join()
+    os._exit(1)
 
 
 def _may_leave(name: str) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch
 from stream_anon.core.hierarchy import Ints
+from stream_anon.local.parts.place import SpillError
 
 _JSON = msgspec.json.Encoder()
 
@@ -59,7 +60,10 @@ class Spill:
             return
         with self._path(name).open("rb") as file:
             while size := file.read(8):
-                yield _unpacked(_READ.decode(file.read(int.from_bytes(size, "little"))))
+                try:
+                    yield _unpacked(_READ.decode(file.read(int.from_bytes(size, "little"))))
+                except (msgspec.DecodeError, ValueError):
+                    raise SpillError(f"{self._path(name)}: is damaged; remove the folder, and begin again") from None
 
     def remove(self, name: str) -> None:
         """Delete a file that is no longer needed."""
