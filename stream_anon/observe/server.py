@@ -7,6 +7,7 @@ threads a handful. Open pages are counted apart, so that they do not take the pl
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -24,6 +25,8 @@ from stream_anon.observe.live.web import FILES, HEADERS, from_here
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+
+_log = logging.getLogger("stream_anon.status")
 
 CONNECTIONS = 64
 """At once. One more closes the one that has been open for longest: who asks properly is answered at once."""
@@ -139,6 +142,9 @@ class StatusServer:
             if request.path == "/metrics":
                 read.set()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, KeyError):
+            writer.transport.abort()
+        except Exception as error:  # an answer could not be made: the connection must not stay open for it
+            _log.error("a request could not be answered", extra={"error": type(error).__name__})
             writer.transport.abort()
         finally:
             self._open.pop(writer, None)

@@ -8,7 +8,8 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,7 +22,7 @@ from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoded, Encoder
 from stream_anon.core.schema import Schema
-from stream_anon.errors import Unsupported
+from stream_anon.errors import StreamAnonError, Unsupported
 from stream_anon.formats.arrow.published import published_table, solid
 from stream_anon.formats.arrow.rows import ArrowRows
 from stream_anon.policy import Policy
@@ -142,9 +143,10 @@ def _placing(job: _Job) -> Callable[[Any], Any]:
 
         schema = _schema_of(job)
         for batch in batches:
-            encoded = _encoded(schema, pa.Table.from_batches([batch]))
             part = np.zeros(batch.num_rows, dtype=np.int64)
-            part[encoded.batch.ref[:, 1]] = job.tree.parts_of(encoded.batch.qi)
+            with _told_without_values():
+                encoded = _encoded(schema, pa.Table.from_batches([batch]))
+                part[encoded.batch.ref[:, 1]] = job.tree.parts_of(encoded.batch.qi)
             yield batch.append_column(pa.field(PART, pa.int64(), nullable=False), pa.array(part))
 
     return place
@@ -155,11 +157,12 @@ def _publishing(job: _Job) -> Callable[[Any, Any], Any]:
 
     def publish(key: tuple[Any, ...], table: Any) -> Any:
         schema = _schema_of(job)
-        groups = sorted(_divided(job, schema, key, table)[1].groups, key=lambda group: group.id)
-        if not groups:
-            return empty_table(schema, table.schema)
-        shape = empty_table(schema, table.schema).schema
-        return published_table(groups, solid(shape, groups)).cast(shape)
+        with _told_without_values():
+            groups = sorted(_divided(job, schema, key, table)[1].groups, key=lambda group: group.id)
+            if not groups:
+                return empty_table(schema, table.schema)
+            shape = empty_table(schema, table.schema).schema
+            return published_table(groups, solid(shape, groups)).cast(shape)
 
     return publish
 
@@ -171,7 +174,8 @@ def _counting(job: _Job) -> Callable[[Any, Any], Any]:
         import pyarrow as pa
 
         schema = _schema_of(job)
-        encoded, found = _divided(job, schema, key, table)
+        with _told_without_values():
+            encoded, found = _divided(job, schema, key, table)
         sizes = [len(group) for group in found.groups]
         lost = sum(group.loss * len(group) for group in found.groups) + len(found.suppressed)
         told = {
@@ -197,6 +201,18 @@ def _divided(job: _Job, schema: Schema, key: tuple[Any, ...], table: Any) -> tup
     return encoded, partition(job.algorithm, encoded.batch, schema, job.options, job.seed, observed=True)
 
 
+@contextmanager
+def _told_without_values() -> Iterator[None]:
+    """Name the kind of a failure only: its text could hold a value, and Spark writes it into logs and to the driver."""
+    try:
+        yield
+    except StreamAnonError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        raise StreamAnonError(f"a part cannot be anonymized ({kind}): columns cast to string may help") from None
+
+
 def _facts(frame: Any, job: _Job) -> tuple[Any, ...]:
     """Return the different combinations of sensitive values and wishes in the frame, and how often each is there."""
     width = 2 * len(Schema.of(job.policy).sensitive)
@@ -207,7 +223,8 @@ def _facts(frame: Any, job: _Job) -> tuple[Any, ...]:
 
         schema = _schema_of(job)
         for batch in batches:
-            rows = _encoded(schema, pa.Table.from_batches([batch])).batch
+            with _told_without_values():
+                rows = _encoded(schema, pa.Table.from_batches([batch])).batch
             found, times = np.unique(np.hstack([rows.sensitive, rows.psf]), axis=0, return_counts=True)
             columns = [pa.array(found[:, i]) for i in range(width)]
             yield pa.RecordBatch.from_arrays([*columns, pa.array(times)], [*names, "times"])

@@ -83,7 +83,8 @@ def pandas_parts(table: Any, payload_of: Encode) -> Iterator[FrameRows]:
     import pandas
     import pyarrow as pa
 
-    names, plain = set(table.columns), {}
+    names = {str(name): name for name in table.columns}
+    plain = {}
     for name in table.columns:
         kind = table[name].dtype
         text = pandas.api.types.infer_dtype(table[name], skipna=True) == "string"
@@ -95,6 +96,9 @@ def pandas_parts(table: Any, payload_of: Encode) -> Iterator[FrameRows]:
         def column(name: str, some: Any = some) -> Any:
             if name not in names:
                 return ABSENT
-            return pa.array(some[name], from_pandas=True) if plain[name] else None
+            try:
+                return pa.array(some[names[name]], from_pandas=True) if plain[names[name]] else None
+            except UnicodeEncodeError:  # half a character: only the rows with one are refused
+                return None
 
         yield FrameRows(len(some), column, partial(some.to_dict, "records"), payload_of)

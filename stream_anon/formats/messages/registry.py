@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
+import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -22,6 +25,7 @@ _ROUNDS = 3  # times that all addresses are tried
 _PAUSE = 0.2  # seconds between two rounds, doubled each time
 _LARGEST = 8 << 20  # bytes of an answer
 _MOST_REFERENCES = 200
+_WHOLE = 4  # times the timeout, which is for each wait, that an answer may take in all
 
 
 class RegistryError(StreamAnonError):
@@ -92,26 +96,34 @@ class Registry:
         found = self._ask("POST", path, _body(schema), missing=(404,))
         if found is None or found.get("is_compatible", True):
             return None
-        return [str(reason) for reason in found.get("messages") or ["it is not compatible"]]
+        reasons = found.get("messages")
+        return (
+            [str(reason) for reason in reasons] if isinstance(reasons, list) and reasons else ["it is not compatible"]
+        )
 
     def _complete(self, found: Mapping[str, Any]) -> Schema:
         """Return a schema with the texts of all that it refers to."""
         references: dict[str, str] = {}
-        self._collect(found.get("references") or (), references)
-        kind = str(found.get("schemaType") or "AVRO")
-        return Schema(kind, str(found["schema"]), tuple(references.items()), _tags(found))
+        try:
+            self._collect(found.get("references") or (), references, set())
+            kind = str(found.get("schemaType") or "AVRO")
+            return Schema(kind, str(found["schema"]), tuple(references.items()), _tags(found))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise RegistryError("the schema registry answered with something that is no schema") from None
 
-    def _collect(self, wanted: Sequence[Mapping[str, Any]], found: dict[str, str]) -> None:
+    def _collect(self, wanted: Sequence[Mapping[str, Any]], found: dict[str, str], seen: set[str]) -> None:
+        """Add the texts of references, deepest first; `seen` are all names so far: they may refer to one another."""
         for reference in wanted:
             name = str(reference["name"])
-            if name in found:
+            if name in seen:
                 continue
-            if len(found) >= _MOST_REFERENCES:
+            if len(seen) >= _MOST_REFERENCES:
                 raise RegistryError(f"a schema refers to more than {_MOST_REFERENCES} others")
+            seen.add(name)
             path = f"/subjects/{quote(str(reference['subject']), safe='')}/versions/{int(reference['version'])}"
             below = self._ask("GET", path)
             assert below is not None  # noqa: S101 - what is missing raises
-            self._collect(below.get("references") or (), found)
+            self._collect(below.get("references") or (), found, seen)
             found[name] = str(below["schema"])
 
     def _ask(self, method: str, path: str, body: Any = None, missing: Sequence[int] = ()) -> dict[str, Any] | None:
@@ -123,8 +135,8 @@ class Registry:
             for url in list(self._urls):
                 try:
                     status, answer = self._send(url, method, path, body)
-                except (OSError, http.client.HTTPException) as error:
-                    why = type(error).__name__
+                except (OSError, http.client.HTTPException, ValueError) as error:
+                    why = type(error).__name__  # its text could hold the credentials
                     continue
                 if status >= 500 or status == 429:
                     why = f"status {status}"
@@ -149,11 +161,34 @@ class Registry:
             headers["Authorization"] = self._access.credentials
         try:
             text = None if body is None else json.dumps(body).encode()
-            connection.request(method, place.path.rstrip("/") + path, body=text, headers=headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read(_LARGEST)
+            connection.connect()
+            with _hung_up_after(_WHOLE * timeout, connection.sock):
+                connection.request(method, place.path.rstrip("/") + path, body=text, headers=headers)
+                answer = connection.getresponse()
+                return answer.status, answer.read(_LARGEST)
         finally:
             connection.close()
+
+
+@contextmanager
+def _hung_up_after(seconds: float, sock: socket.socket) -> Iterator[None]:
+    """Let an exchange take no longer: who sends a byte now and then would never be over the time of one wait."""
+    over = threading.Event()
+
+    def hang_up() -> None:
+        over.set()
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, hang_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if over.is_set():
+            raise TimeoutError
 
 
 def _body(schema: Schema) -> dict[str, str]:
@@ -171,7 +206,7 @@ def _tags(found: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _understood(status: int, answer: bytes, host: str) -> dict[str, Any]:
     try:
         found = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if status in (401, 403):
         raise RegistryError(f"the schema registry at {host} refuses the credentials (status {status})")

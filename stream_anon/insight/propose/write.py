@@ -24,7 +24,7 @@ _HEAD = """\
 
 def policy_text(proposals: Sequence[Proposal], name: str, source: str, rows: str, more: Sequence[str] = ()) -> str:
     """Return the text of the policy file; `more` are lines at its end."""
-    return "\n".join([_HEAD.format(source=source, rows=rows), *_lines(proposals, name), *more]) + "\n"
+    return "\n".join([_HEAD.format(source=_comment(source), rows=rows), *_lines(proposals, name), *more]) + "\n"
 
 
 def policy_name(stem: str) -> str:
@@ -51,7 +51,8 @@ def _lines(proposals: Sequence[Proposal], name: str) -> Iterator[str]:
     for proposal in proposals:
         if proposal.role == "sensitive":
             most = min(L, len(proposal.column.counts))
-            yield f"  # DECIDE: how many values of {proposal.column.name} a group needs so that none is known."
+            shown = _comment(proposal.column.name)
+            yield f"  # DECIDE: how many values of {shown} a group needs so that none is known."
             yield f"  - {{model: l_diversity, attribute: {word(proposal.column.name)}, l: {most}}}"
     yield "# DECIDE: how long a record may wait. Longer loses less: stream-anon compare shows how much."
     yield "stream: {max_delay: {time: 5s, records: 10000}}"

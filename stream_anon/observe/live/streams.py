@@ -28,6 +28,7 @@ class Streams:
         self._latest = b""
         self._looked_at = asyncio.Event()
         self._executor = ThreadPoolExecutor(1, "live")
+        self._measuring: asyncio.Future[bytes] | None = None
 
     @property
     def full(self) -> bool:
@@ -38,8 +39,10 @@ class Streams:
         return len(self._writers)
 
     async def measure(self) -> bytes:
-        """Return the status as it is now."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self._make)
+        """Return the status as it is now; who asks while it is being measured gets the same one."""
+        if self._measuring is None or self._measuring.done():
+            self._measuring = asyncio.get_running_loop().run_in_executor(self._executor, self._make)
+        return await asyncio.shield(self._measuring)
 
     async def follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
         """Send messages to a page until it hangs up; it has nothing more to say itself."""
