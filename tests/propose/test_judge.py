@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stream_anon.insight.propose import columns_of, judge, subject_of
+from stream_anon.insight.propose import columns_of, judge, policy_text, subject_of
 from stream_anon.insight.propose.hints import words_of
 from stream_anon.insight.propose.judge import MOST_QUASI, Proposal
 
@@ -158,3 +158,8 @@ def test_words() -> None:
     assert words_of("PatientID") >= {"patient", "id"}
     assert words_of("native-country") >= {"native", "country"}
     assert words_of("Sepal.Length") >= {"sepal", "length"}
+
+
+def test_the_name_of_a_source_stays_in_its_comment() -> None:
+    text = policy_text([proposed("diagnosis", cycle("flu", "ulcer"))], "p", "a\nprivacy: [] #.csv", "1 row")
+    assert text.startswith("# Proposed by stream-anon init from a·privacy: [] #.csv: 1 row.\n")

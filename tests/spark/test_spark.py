@@ -7,15 +7,17 @@ import os
 import shutil
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import stream_anon
 from stream_anon.cli import run_command
-from stream_anon.errors import Unsupported
+from stream_anon.errors import StreamAnonError, Unsupported
 
 pytest.importorskip("pyspark")
 if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
@@ -24,6 +26,7 @@ if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
     pytest.skip("Spark needs Java 17 or later, and there is none", allow_module_level=True)
 
 from stream_anon import spark as anon
+from stream_anon.spark.anonymize import _told_without_values
 
 POLICY: dict[str, Any] = {
     "version": 1,
@@ -120,6 +123,13 @@ def test_computed_again_where_a_task_died(session: Any, tmp_path: Path) -> None:
     assert not armed.exists()
     assert again == groups
     assert len(groups) > 0.9 * ROWS
+
+
+def test_failures_tell_no_values() -> None:
+    """Spark writes what is raised in a task into its logs; Arrow names the value that it cannot convert."""
+    with pytest.raises(StreamAnonError, match="ArrowInvalid") as told, _told_without_values():
+        pa.array(["leprosy"], pa.int64())
+    assert "leprosy" not in "".join(traceback.format_exception(told.value))
 
 
 def test_what_cannot_be_promised_is_refused(session: Any) -> None:

@@ -100,6 +100,17 @@ def test_frames_are_read_as_their_records_are(name: str, kind: str) -> None:
 CELL = st.text(st.sampled_from('ab,;"\r\t \x00\xe9\u2028\ufeff1'), max_size=4)
 
 
+def test_frames_with_numbers_for_names_and_half_characters() -> None:
+    """A frame without names numbers its columns; a policy names them by text."""
+    for column in (["x", "y", None], ["\ud800", "y", None]):
+        table = pandas.DataFrame({0: pandas.Series(column, dtype=object), "b": [1, 2, 3]})
+        decoder = Decoder({"0": "any", "b": "integer"})
+        [rows] = rows_of(table)
+        found = told(decoder.columns(rows))
+        assert found == told(decoder.columns(list(map(payload_of, records_of(table)))))
+        assert "'y'" in found[1]["0"]
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(CELL.map(str.encode) | st.sampled_from([b"1,2", b"a,b", b"", b"\xff,1", b'"a",b']), max_size=5))
 @example([b"\xef\xbb\xbfa,b"])

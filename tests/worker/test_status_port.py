@@ -10,13 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 from prometheus_client import CollectorRegistry
 from test_observe import get
 
 from stream_anon.observe import server as module
+from stream_anon.observe.live.status import Status
 from stream_anon.observe.server import CONNECTIONS, StatusServer
 
 HALVES = [b"", b"G", b"GET /livez HTTP/1.1\r\n", b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 4_000]
@@ -129,3 +130,14 @@ def test_odd_headers_are_answered(server: StatusServer, accept: bytes) -> None:
     with closing(half(server.port, b"GET /metrics HTTP/1.1\r\nAccept: " + accept + b"\r\n\r\n")) as one:
         one.settimeout(20)
         assert one.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_a_status_that_cannot_be_made_closes_its_connection() -> None:
+    def broken() -> Status:
+        raise RuntimeError
+
+    with closing(StatusServer(None, lambda: True, lambda: True, status=broken).start()) as server:
+        request = b"GET /api/status HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        with closing(half(server.port, request)) as asked, suppress(ConnectionResetError):
+            assert asked.recv(1) == b""
+        assert get(server.port, "/livez")[0] == 200

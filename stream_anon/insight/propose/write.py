@@ -51,8 +51,7 @@ def _lines(proposals: Sequence[Proposal], name: str) -> Iterator[str]:
     for proposal in proposals:
         if proposal.role == "sensitive":
             most = min(L, len(proposal.column.counts))
-            shown = _comment(proposal.column.name)
-            yield f"  # DECIDE: how many values of {shown} a group needs so that none is known."
+            yield f"  # DECIDE: how many values of {proposal.column.name} a group needs so that none is known."
             yield f"  - {{model: l_diversity, attribute: {word(proposal.column.name)}, l: {most}}}"
     yield "# DECIDE: how long a record may wait. Longer loses less: stream-anon compare shows how much."
     yield "stream: {max_delay: {time: 5s, records: 10000}}"
