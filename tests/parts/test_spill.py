@@ -195,3 +195,11 @@ def test_text_does_not_become_a_number(place: Path) -> None:
         finished(begun(place / name, "t.jsonl", "o.parquet"))
         table = pa.parquet.read_table("o.parquet")
         assert (table.schema.field("ward").type, set(table.column("ward").to_pylist())) == (pa.int64(), {7, None})
+
+
+@pytest.mark.parametrize("out", ["o.csv", "o.jsonl.gz", "o.parquet"])
+def test_a_table_without_rows(place: Path, out: str) -> None:
+    Path("policy.yaml").write_text(POLICY + "  - {model: l_diversity, attribute: illness, l: 2}\n")
+    Path("t.csv").write_text("patient,age,illness,ward\n")
+    assert run_command(["anonymize", "t.csv", "-p", "policy.yaml", "-o", out, "--parts", "auto"]) == 0
+    assert Path(out).exists()

@@ -304,7 +304,10 @@ def _may_leave(name: str) -> bool:
     """Tell whether all rows of a part together could be published, if nothing of them were told apart."""
     job = _job
     assert job is not None  # noqa: S101 - set when the process began
-    rows = Batch.concat([rows.facts for rows in Spill(job.folder).read(name)])
+    found = [rows.facts for rows in Spill(job.folder).read(name)]
+    if not found:
+        return False
+    rows = Batch.concat(found)
     return Veto(job.schema).possible(rows, np.arange(len(rows)))
 
 
