@@ -18,6 +18,8 @@ from uuid import uuid4
 
 import pytest
 
+collect_ignore = ["chaos/warm.py"]  # compiles when it is imported, which is what it is for
+
 SHARED = "STREAM_ANON_TEST_SHARED"
 """The variable with the folder in which the processes of one run find what they share."""
 

@@ -224,7 +224,10 @@ def test_report(place: Path) -> None:
 def test_a_folder_that_is_not_there_is_told_before_the_work(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(place, "anonymize", "data.jsonl", "nowhere/out.csv") == 1
     folder = place / "nowhere"
-    assert capsys.readouterr().err == f"error: {folder / 'out.csv'}: cannot be written: there is no folder {folder}\n"
+    assert (
+        capsys.readouterr().err
+        == f"error: {folder / 'out.csv'}: cannot be written: there is no folder {folder}: create it, or name another\n"
+    )
 
 
 def test_the_next_step_is_the_audit(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from stream_anon.kafka.transport import TransportError
 
 SOURCE = Path(stream_anon.__file__).parent
 COMMAND = re.compile(r"stream-anon [a-z]+ [^:]*$")
-NO_FILES = {"published", "judged", "raw", "named", "sample", "table", "best.algorithm"}
+NO_FILES = {"published", "judged", "raw", "named", "sample", "table", "best.algorithm", "sampled"}
 """Names in suggestions that are quoted before, or are no files."""
 
 

@@ -35,33 +35,37 @@ class Long(Fifo):
 
     def tick(self, now: float, *, more: Callable[[], bool] = always) -> Outcome:
         if self.rows is not None:
-            world.produce(*rows(7))
+            WORLD.produce(*rows(7))
             say("computing")
             hashlib.pbkdf2_hmac("sha256", b"no", b"end", 2_000_000_000)
         return Outcome()
 
 
-world = World()
-metrics = Metrics("long", "abcdef", 2.0, ["age"])
-core = replace(fifo_core(), engine=lambda: Long(3, None, b"policy one"))
-worker = Worker(MemoryTransport(world.broker, "w"), core, WorkerSettings("in", "out"), metrics)
+WORLD = World()
 
 
-def age() -> float:
-    return time.monotonic() - metrics.last_round
+def main() -> None:
+    metrics = Metrics("long", "abcdef", 2.0, ["age"])
+    core = replace(fifo_core(), engine=lambda: Long(3, None, b"policy one"))
+    worker = Worker(MemoryTransport(WORLD.broker, "w"), core, WorkerSettings("in", "out"), metrics)
+
+    def age() -> float:
+        return time.monotonic() - metrics.last_round
+
+    def ends() -> dict[int, int]:
+        return {number: len(log.entries) for number, log in enumerate(WORLD.broker.logs("in"))}
+
+    signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+    hear_signals([signal.SIGTERM], lambda _: worker.stop())
+    LagWatch(age, lambda: worker.positions, ends, metrics.lag).start()
+    status = StatusServer(metrics.registry, lambda: age() < 60, lambda: worker.ready, why=lambda: worker.unready)
+    say(str(status.start().port))
+    while not worker.ready:
+        worker.step()
+    WORLD.produce(*rows(2))
+    while True:
+        worker.step()
 
 
-def ends() -> dict[int, int]:
-    return {number: len(log.entries) for number, log in enumerate(world.broker.logs("in"))}
-
-
-signal.signal(signal.SIGTERM, lambda *_: worker.stop())
-hear_signals([signal.SIGTERM], lambda _: worker.stop())
-LagWatch(age, lambda: worker.positions, ends, metrics.lag).start()
-status = StatusServer(metrics.registry, lambda: age() < 60, lambda: worker.ready, why=lambda: worker.unready).start()
-say(str(status.port))
-while not worker.ready:
-    worker.step()
-world.produce(*rows(2))
-while True:
-    worker.step()
+if __name__ == "__main__":
+    main()
