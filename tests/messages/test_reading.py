@@ -138,7 +138,25 @@ GOOD: list[tuple[str, list[Any], dict[str, Any], dict[str, Any]]] = [
         {"who": UUID(int=7)},
         {"who": "00000000-0000-0000-0000-000000000007"},
     ),
-    ("renamed by alias", [field("ill", "string", aliases=["illness"])], {"ill": "flu"}, {"ill": "flu"}),
+    ("renamed by alias", [field("sickness", "string", aliases=["ill"])], {"sickness": "flu"}, {"ill": "flu"}),
+    (
+        "renamed among others that are not plain",
+        [field("sum", {"type": "int", "logicalType": "date"}, aliases=["at"]), field("pay", "double")],
+        {"sum": date(2024, 2, 29), "pay": 1.5},
+        {"at": "2024-02-29", "pay": 1.5},
+    ),
+    (
+        "renamed inside a record that was renamed",
+        [field("house", ["null", HOME | {"fields": [field("code", "string", aliases=["zip"])]}], aliases=["home"])],
+        {"house": {"code": "021"}},
+        {"home.zip": "021"},
+    ),
+    (
+        "a name that is declared itself is no other field's",
+        [field("ill", "string"), field("age", "int", aliases=["ill", "pay"])],
+        ROW,
+        {"ill": "flu", "age": 41, "pay": None},
+    ),
     ("a union of two types", [field("ill", ["null", "int", "string"])], {"ill": 7}, {"ill": 7}),
 ]
 
@@ -205,6 +223,13 @@ def test_codes_of_messages_that_cannot_be_read() -> None:
         7: Reject.NOT_OBJECT,
         9: Reject.NOT_JSON,
     }
+
+
+def test_two_fields_of_one_alias_make_a_schema_unusable() -> None:
+    twice = record(field("sickness", "string", aliases=["ill"]), field("remark", "string", aliases=["ill"]))
+    found = read(Shelf(Schema("AVRO", json.dumps(twice))), [frame(0) + b"\x06flu\x0cSECRET"])
+    assert [r.code for r in found.refused.values()] == [Reject.UNUSABLE_SCHEMA]
+    assert "SECRET" not in str(found)
 
 
 def test_while_the_registry_is_away_nothing_is_rejected() -> None:

@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka.schema_registry import Schema as ClientSchema
-from test_on_registry import AVRO, Scene, scenes, until, visits
+from registry_scene import AVRO, Scene, until, visits
 
 import stream_anon
 from stream_anon.cli import run_command
-
-__all__ = ["scenes"]
 
 
 def tagged() -> dict[str, Any]:

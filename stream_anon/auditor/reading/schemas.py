@@ -10,7 +10,7 @@ import sys
 import tempfile
 import urllib.request
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from datetime import date, time
 from decimal import Decimal
 from io import BytesIO
@@ -30,8 +30,8 @@ _Decode = Callable[[bytes], Any]
 class Schemas:
     """The schemas of a policy's registry. Without one, messages are what they are."""
 
-    def __init__(self, registry: Mapping[str, Any], names: Mapping[str, str]) -> None:
-        self._registry, self._names = registry, names
+    def __init__(self, registry: Mapping[str, Any], names: Mapping[str, str], declared: Set[str] = frozenset()) -> None:
+        self._registry, self._names, self._declared = registry, names, declared
         self._known: dict[bytes, _Decode] = {}
 
     @classmethod
@@ -41,7 +41,8 @@ class Schemas:
             return cls({}, {})
         own = {*rules.quasi, *rules.sensitive, *rules.plain}
         names = {re.sub(r"[^A-Za-z0-9_]", "_", part): part for name in own for part in name.split(".")}
-        return cls(rules.kafka.registry, names)
+        declared = {part for name in (*own, *rules.hidden, rules.subject or "") for part in name.split(".")}
+        return cls(rules.kafka.registry, names, declared)
 
     def published(self, value: bytes) -> bytes:
         """Return a published message as JSON: a pair of ends as a list, names as the policy spells them."""
@@ -83,7 +84,7 @@ class Schemas:
         references = dict(zip(names, [str(other["schema"]) for other in others], strict=True))
         if kind == "JSON":
             return lambda body: json.loads(body)
-        return _avro(text, references) if kind == "AVRO" else _protobuf(text, references)
+        return _avro(text, references, self._declared) if kind == "AVRO" else _protobuf(text, references)
 
     def _ask(self, path: str) -> dict[str, Any]:
         settings = self._registry
@@ -123,15 +124,15 @@ def _plain(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) else str(value)
 
 
-def _avro(text: str, references: Mapping[str, str]) -> _Decode:
+def _avro(text: str, references: Mapping[str, str], declared: Set[str]) -> _Decode:
     try:
         import fastavro
     except ImportError:
         raise StreamAnonError("to audit Avro: pip install 'stream-anon[avro]'") from None
     named: dict[str, Any] = {}
     for other in references.values():
-        fastavro.parse_schema(json.loads(other), named)
-    schema = fastavro.parse_schema(json.loads(text), named)
+        fastavro.parse_schema(_old_names(json.loads(other), declared), named)
+    schema = fastavro.parse_schema(_old_names(json.loads(text), declared), named)
 
     def decode(body: bytes) -> Any:
         file = BytesIO(body)
@@ -139,6 +140,22 @@ def _avro(text: str, references: Mapping[str, str]) -> _Decode:
         return record if file.tell() == len(body) else None
 
     return decode
+
+
+def _old_names(part: Any, declared: Set[str]) -> Any:
+    """Return a schema whose renamed fields have their declared names again, which are among their aliases."""
+    if isinstance(part, list):
+        return [_old_names(each, declared) for each in part]
+    if not isinstance(part, dict):
+        return part
+    part = {word: _old_names(below, declared) if word != "aliases" else below for word, below in part.items()}
+    fields = part.get("fields") or []
+    names = [field["name"] for field in fields]
+    for field in fields:
+        old = [name for name in field.get("aliases", ()) if name in declared and name not in names]
+        if old and field["name"] not in declared:
+            field["name"] = old[0]
+    return part
 
 
 def _protobuf(text: str, references: Mapping[str, str]) -> _Decode:

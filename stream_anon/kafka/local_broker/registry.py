@@ -1,4 +1,4 @@
-"""A real schema registry on this machine: Apicurio, started and ended by its process id; schemas are kept in memory."""
+"""A real schema registry on this machine: Apicurio, started and ended by its process id."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PATH = "/apis/ccompat/v7"  # Confluent's interface
 
 
 class LocalRegistry:
-    """A registry on a port of the loopback. It forgets everything when it stops."""
+    """A registry on a port of the loopback. It keeps its schemas when it is stopped, until it is removed."""
 
     def __init__(self, port: int | None = None) -> None:
         self.port = port or free_port()
         self._java, self._jar = _java_and_jar()
-        self._log = Path(tempfile.mkdtemp(prefix="stream-anon-registry-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="stream-anon-registry-"))
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -42,30 +42,31 @@ class LocalRegistry:
         refuse_a_taken_port(self.port)
         loopback = {"QUARKUS_HTTP_HOST": "127.0.0.1", "QUARKUS_MANAGEMENT_HOST": "127.0.0.1"}
         ports = {"QUARKUS_HTTP_PORT": str(self.port), "QUARKUS_MANAGEMENT_PORT": str(free_port())}
+        kept = {"APICURIO_DATASOURCE_URL": f"jdbc:h2:file:{self._folder}/schemas;WRITE_DELAY=0"}
         command = [self._java, "-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", str(self._jar)]
-        with (self._log / "registry.log").open("ab") as log:
+        with (self._folder / "registry.log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own command, no shell
-                command, stdout=log, stderr=log, start_new_session=True, env=os.environ | loopback | ports
+                command, stdout=log, stderr=log, start_new_session=True, env=os.environ | loopback | ports | kept
             )
         end = time.monotonic() + timeout
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > end:
                 self.stop()
-                raise BrokerError(f"the schema registry did not start; see {self._log}/registry.log")
+                raise BrokerError(f"the schema registry did not start; see {self._folder}/registry.log")
             time.sleep(0.2)
         return self
 
     def stop(self) -> None:
-        """End the process at once: it keeps nothing."""
+        """End the process at once; what was registered is on disk."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.wait()
 
     def remove(self) -> None:
-        """Stop, and delete its log."""
+        """Stop, and delete schemas and log."""
         self.stop()
-        shutil.rmtree(self._log, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> LocalRegistry:
         return self.start()

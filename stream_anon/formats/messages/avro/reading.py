@@ -9,6 +9,7 @@ from typing import Any
 
 from stream_anon.core.decode import Columns, Reject
 from stream_anon.errors import StreamAnonError
+from stream_anon.formats.messages.avro.aliases import with_declared_names
 from stream_anon.formats.messages.avro.flat import FlatMessages, flat_fields
 from stream_anon.formats.messages.reader import UnusableSchemaError, columns_of
 from stream_anon.formats.messages.registry import Schema
@@ -22,7 +23,7 @@ class AvroMessages:
     """A schema of Avro, ready to read the declared fields of its messages; nested ones by dotted path.
 
     Numbers of other widths, enums, decimals, dates, instants and UUIDs become what JSON would hold; fields that are
-    absent from the schema, or null, are missing.
+    absent from the schema, or null, are missing. A field that was renamed is found by its alias.
     """
 
     def __init__(self, schema: Schema, types: Mapping[str, str]) -> None:
@@ -32,8 +33,8 @@ class AvroMessages:
         try:
             named: dict[str, Any] = {}
             for _, text in schema.references:
-                avro.parse_schema(json.loads(text), named)
-            self.schema = avro.parse_schema(json.loads(schema.text), named)
+                avro.parse_schema(with_declared_names(json.loads(text), types), named)
+            self.schema = avro.parse_schema(with_declared_names(json.loads(schema.text), types), named)
             for part in [self.schema, *named.values()]:
                 _refuse_bombs(part, named)
         except UnusableSchemaError:
