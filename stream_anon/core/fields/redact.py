@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from stream_anon.core.fields.presidio import LONGEST_SEARCHED, PresidioSettings, redactor
 from stream_anon.core.fields.settings import Change, ChangeSettings, Materials, Refused
 from stream_anon.core.hierarchy.tree import text_of
 from stream_anon.core.spelling import Spelling
@@ -38,13 +39,15 @@ class Redact(ChangeSettings):
     `find` lists what is sought: words with an @ (`email`), numbers of seven digits or more (`phone`), of thirteen or
     more (`card`), `iban`, `ip` addresses of both versions, and `names`: the values of all identifiers of the same
     record and the words in them. Texts are published in one Unicode form (NFKC). Patterns do not understand a text:
-    other people's names stay in it.
+    other people's names stay in it. `presidio` lets Presidio look for more, before all others; texts of more than a
+    thousand characters are rejected then.
     """
 
     roles = ("identifier", "insensitive", "sensitive")
 
     kind: Literal["redact"]
     find: list[What] = Field(default=_EVERYTHING, min_length=1)
+    presidio: PresidioSettings | None = None
 
     def reads(self, materials: Materials) -> dict[str, str]:
         """Return the identifiers of the record."""
@@ -58,9 +61,13 @@ class Redact(ChangeSettings):
         numbers = _numbers(_PHONE if "phone" in self.find else _CARD, "phone" in self.find)
         if {"phone", "card"} & set(self.find):
             steps.append(numbers)
+        longest = LONGEST_TEXT
+        if self.presidio is not None:
+            steps.insert(0, redactor(self.presidio))
+            longest = LONGEST_SEARCHED
 
         def redact(value: Any, beside: Sequence[Any]) -> Any:
-            if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+            if not isinstance(value, str) or len(value) > longest:
                 return Refused.WRONG_TYPE
             text = one_form.fold(value)
             for step in steps:
