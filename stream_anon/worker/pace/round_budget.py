@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 _SHARE = 8  # a round takes an eighth of the bound at most,
-_LEAST, _MOST = 0.25, 2.0  # but no less and no more than so many seconds
+_LEAST, _MOST = 0.25, 1.0  # but no less and no more than so many seconds
 
 
 class RoundBudget:
