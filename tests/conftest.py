@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -54,46 +54,63 @@ def _docker_answers() -> bool:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """After the last of several test processes: end the broker that one of them started."""
+    """After the last of several test processes: end the broker and the registry that one of them started."""
     if _starts_others(session) and SHARED in os.environ:
         folder = Path(os.environ.pop(SHARED))
-        if (folder / "broker").exists():
-            broker, pid = pickle.loads((folder / "broker").read_bytes())
-            os.kill(pid, signal.SIGKILL)
-            shutil.rmtree(broker.folder, ignore_errors=True)
+        for file in (folder / "broker", folder / "registry"):
+            if file.exists():
+                made, pid = pickle.loads(file.read_bytes())
+                os.kill(pid, signal.SIGKILL)
+                shutil.rmtree(made.folder, ignore_errors=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
 def local_broker() -> Iterator[object]:
     """A broker of the test run alone. Other tests use it at the same time: it must not be restarted."""
+    yield from _of_this_run("broker", _broker)
+
+
+@pytest.fixture(scope="session")
+def local_registry() -> Iterator[object]:
+    """A schema registry of the test run alone. Other tests use it at the same time: it must not be restarted."""
+    yield from _of_this_run("registry", _registry)
+
+
+def _of_this_run(what: str, start: Callable[[], Any]) -> Iterator[Any]:
     shared = os.environ.get(SHARED)
     try:
-        broker = _shared_broker(Path(shared)) if shared else _started()
+        found = _shared(Path(shared), what, start) if shared else start()
     except Exception as error:
         if os.environ.get("STREAM_ANON_REQUIRE_ALL"):
             raise
-        pytest.skip(f"no local broker: {error}")
-    yield broker
+        pytest.skip(f"no local {what}: {error}")
+    yield found
     if not shared:
-        broker.remove()
+        found.remove()
 
 
-def _started() -> Any:
+def _broker() -> Any:
     from stream_anon.kafka.local_broker.broker import LocalBroker
 
     return LocalBroker(sasl=True).start()
 
 
-def _shared_broker(folder: Path) -> Any:
-    """Start the broker, or find the one that another process of this run has started."""
-    with (folder / "lock").open("a") as lock:
+def _registry() -> Any:
+    from stream_anon.kafka.local_broker.registry import LocalRegistry
+
+    return LocalRegistry().start()
+
+
+def _shared(folder: Path, what: str, start: Callable[[], Any]) -> Any:
+    """Start it, or find the one that another process of this run has started."""
+    with (folder / f"{what}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "broker").exists():
-            broker = _started()
-            pid, broker._process = broker.pid, None  # it outlives this process
-            (folder / "broker").write_bytes(pickle.dumps((broker, pid)))
-        return pickle.loads((folder / "broker").read_bytes())[0]
+        if not (folder / what).exists():
+            made = start()
+            pid, made._process = made.pid, None  # it outlives this process
+            (folder / what).write_bytes(pickle.dumps((made, pid)))
+        return pickle.loads((folder / what).read_bytes())[0]
 
 
 @pytest.fixture(scope="session")

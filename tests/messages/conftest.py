@@ -1,8 +1,7 @@
-"""A real schema registry for the tests of messages; it is started once for each process that needs it."""
+"""What the tests of messages share: clients of others around a worker, on a real broker with a real registry."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,19 +9,6 @@ from registry_scene import Scene
 
 from stream_anon.kafka.local_broker.broker import LocalBroker
 from stream_anon.kafka.local_broker.registry import LocalRegistry
-
-
-@pytest.fixture(scope="session")
-def local_registry() -> Iterator[LocalRegistry]:
-    """A registry of this process alone: it may be stopped and started again."""
-    try:
-        registry = LocalRegistry().start()
-    except Exception as error:
-        if os.environ.get("STREAM_ANON_REQUIRE_ALL"):
-            raise
-        pytest.skip(f"no schema registry: {error}")
-    yield registry
-    registry.remove()
 
 
 @pytest.fixture

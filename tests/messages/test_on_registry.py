@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import stream_anon
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.messages.messages import Messages
+from stream_anon.kafka.local_broker.broker import LocalBroker
 from stream_anon.kafka.local_broker.registry import LocalRegistry
 from stream_anon.worker.checkup import schema_findings
 from stream_anon.worker.factory import core_of, settings_of, transport_of
@@ -69,12 +70,19 @@ AWAY = float(os.environ.get("STREAM_ANON_REGISTRY_AWAY", "8"))
 """Seconds for which the registry does not answer."""
 
 
+@pytest.fixture(scope="module")
+def own_registry() -> Iterator[LocalRegistry]:
+    """A registry that may be stopped and started again."""
+    with LocalRegistry() as registry:
+        yield registry
+
+
 @pytest.mark.parametrize(("client", "restarted"), [("kafka-python", True), ("confluent-kafka", False)])
 def test_schemas_change_in_the_middle_and_the_registry_goes_away(
-    scenes: Callable[[str], Scene], local_registry: LocalRegistry, client: str, restarted: bool
+    own_registry: LocalRegistry, local_broker: LocalBroker, name: str, client: str, restarted: bool
 ) -> None:
     """Messages of a schema that cannot be fetched wait; nothing is rejected, and all leave when it answers again."""
-    scene = scenes("avro")
+    scene = Scene(local_broker, own_registry, name, "avro")
     scene.words["kafka"]["client"] = client
     scene.policy = stream_anon.Policy.model_validate(scene.words)
     scene.send(visits(100))
@@ -83,7 +91,7 @@ def test_schemas_change_in_the_middle_and_the_registry_goes_away(
     more = {"fields": [*AVRO["fields"], {"name": "height", "type": ["null", "double"], "default": None}]}  # type: ignore[misc]
     serialize, context = scene.serializer(more), SerializationContext(scene.kafka.input, MessageField.VALUE)
     later = [serialize(for_avro(record) | {"height": 1.8}, context) for record in visits(100, 100)]
-    pid = local_registry.pid
+    pid = own_registry.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL if restarted else signal.SIGSTOP)
     try:
@@ -97,8 +105,8 @@ def test_schemas_change_in_the_middle_and_the_registry_goes_away(
         assert scene.failure is None
     finally:
         if restarted:
-            local_registry.stop()
-            local_registry.start()
+            own_registry.stop()
+            own_registry.start()
         else:
             os.kill(pid, signal.SIGCONT)
     until(lambda: len(scene.read(scene.kafka.output)) >= 195, "the others are published, too")

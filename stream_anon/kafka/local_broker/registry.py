@@ -24,7 +24,7 @@ class LocalRegistry:
     def __init__(self, port: int | None = None) -> None:
         self.port = port or free_port()
         self._java, self._jar = _java_and_jar()
-        self._folder = Path(tempfile.mkdtemp(prefix="stream-anon-registry-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="stream-anon-registry-"))
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -42,9 +42,9 @@ class LocalRegistry:
         refuse_a_taken_port(self.port)
         loopback = {"QUARKUS_HTTP_HOST": "127.0.0.1", "QUARKUS_MANAGEMENT_HOST": "127.0.0.1"}
         ports = {"QUARKUS_HTTP_PORT": str(self.port), "QUARKUS_MANAGEMENT_PORT": str(free_port())}
-        kept = {"APICURIO_DATASOURCE_URL": f"jdbc:h2:file:{self._folder}/schemas;WRITE_DELAY=0"}
+        kept = {"APICURIO_DATASOURCE_URL": f"jdbc:h2:file:{self.folder}/schemas;WRITE_DELAY=0"}
         command = [self._java, "-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", str(self._jar)]
-        with (self._folder / "registry.log").open("ab") as log:
+        with (self.folder / "registry.log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own command, no shell
                 command, stdout=log, stderr=log, start_new_session=True, env=os.environ | loopback | ports | kept
             )
@@ -52,7 +52,7 @@ class LocalRegistry:
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > end:
                 self.stop()
-                raise BrokerError(f"the schema registry did not start; see {self._folder}/registry.log")
+                raise BrokerError(f"the schema registry did not start; see {self.folder}/registry.log")
             time.sleep(0.2)
         return self
 
@@ -66,7 +66,7 @@ class LocalRegistry:
     def remove(self) -> None:
         """Stop, and delete schemas and log."""
         self.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> LocalRegistry:
         return self.start()
