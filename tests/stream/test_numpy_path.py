@@ -48,7 +48,7 @@ def digests() -> list[str]:
     for remark, algorithm, changed in CASES:
         for stream, policy, people, kinds, bound in STREAMS:
             run = Run.of(policy, algorithm, StreamSettings(max_delay=bound), changed)
-            deliver(run, random_rows(people, people, kinds, 180), lambda: 37, lambda: 1)
+            deliver(run, random_rows(people, people, kinds, 120), lambda: 37, lambda: 1)
             run.flush()
             told = repr(([group.encoded() for group in run.groups], sorted(run.suppressed)))
             lines.append(f"{algorithm}: {remark}, {stream}: {hashlib.sha256(told.encode()).hexdigest()}")
