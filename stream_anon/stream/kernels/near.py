@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import DEPTH, HIGHEST, KIND, LADDER, SIZE, START, TABLE, UNITS, inner
+from stream_anon.core.kernels import DEPTH, HIGHEST, KIND, LADDER, SIZE, START, TABLE, UNITS, inner, kernel
 
 
 @inner
@@ -18,7 +18,7 @@ def widest(facts: Ints, values: Floats, share: float, q: int, limit: float) -> i
     return int(facts[q, UNITS])
 
 
-@inner
+@kernel
 def alike(
     facts: Ints, values: Floats, weight: Floats, least: Floats, order: Ints, limit: float, units: Ints, sizes: Ints
 ) -> int:
