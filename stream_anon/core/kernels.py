@@ -39,14 +39,14 @@ def kernel(function: F) -> F:
 def inner(function: F) -> F:
     """Compile a function that only other kernels call, in their loops: it makes no array and keeps none.
 
-    Without reference counts it is some ten times faster than with them; without a door for Python it compiles in less
-    time. Arguments cost compile time, arrays most of all, and so does a plain number: `f(0)` is compiled apart from
-    `f(count)`.
+    Without reference counts it is some ten times faster than with them. It compiles in less time because Python cannot
+    call it (the process would crash). Arguments cost compile time, arrays most of all, and so does a plain number:
+    `f(0)` is compiled apart from `f(count)`.
     """
     return _jit(function, no_cfunc_wrapper=True, no_cpython_wrapper=True, _nrt=False)
 
 
-def _jit(function: F, **options: bool) -> F:
+def _jit(function: F, **options: Any) -> F:
     return cast(F, numba.njit(cache=True, nogil=True, **options)(function)) if COMPILED else function
 
 
@@ -100,7 +100,7 @@ def _looked_up(hierarchy: Hierarchy, table: CostTable) -> CostTable:
     return CostTable(Kind.TABLE, size, values, lowest=table.lowest, least=0.0 if alone else table.least)
 
 
-@inner
+@kernel
 def line(slope: float, highest: int, low: int, high: int) -> float:
     """Return the cost of a range of plain numbers; positions from `highest` on are extra leaves, each on its own."""
     if high < highest:
@@ -108,7 +108,7 @@ def line(slope: float, highest: int, low: int, high: int) -> float:
     return 0.0 if low == high else 1.0
 
 
-@inner
+@kernel
 def price(facts: Ints, values: Floats, q: int, low: int, high: int) -> float:
     """Return the cost of the range `[low, high]` of column q."""
     kind = facts[q, KIND]

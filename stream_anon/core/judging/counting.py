@@ -107,7 +107,7 @@ def _tail(need: CompiledRequirements, m: int, rows: Ints, start: int, stop: int,
 
 @kernel
 def _judge_each(need: CompiledRequirements, order: Ints, starts: Ints, good: Flags, each: bool) -> None:
-    """Note for the consecutive ranges of `order` whether they satisfy everything; unless `each`, up to one that fails."""
+    """Note for consecutive ranges of `order` whether they satisfy everything; unless `each`, up to one that fails."""
     for c in range(len(good)):
         good[c] = satisfied(need, order, starts[c], starts[c + 1])
         if not (each or good[c]):
@@ -116,13 +116,13 @@ def _judge_each(need: CompiledRequirements, order: Ints, starts: Ints, good: Fla
 
 def satisfied_by(need: CompiledRequirements, index: Ints) -> bool:
     """Tell whether these rows satisfy everything that is counted."""
-    return all_satisfied(need, index, np.array([0, len(index)]))
+    return all_satisfied(need, index, np.array([0, len(index)], dtype=np.int64))
 
 
 def all_satisfied(need: CompiledRequirements, order: Ints, starts: Ints) -> bool:
     """Tell whether each of the consecutive ranges of `order` satisfies everything that is counted."""
     good = np.zeros(len(starts) - 1, dtype=np.bool_)
-    _judge_each(need, order, starts, good, False)
+    _judge_each(need, np.ascontiguousarray(order), starts, good, False)
     return bool(good.all())
 
 

@@ -145,9 +145,7 @@ def walk(
     places[0] = np.arange(n)
     table, head = np.zeros(1 << MOST_BITS, dtype=np.uint16), np.empty(1 << MOST_BITS, dtype=np.int64)
     turns, seen = np.full((2, len(vectors) + 1), -1, dtype=np.int64), np.zeros(len(person) + 2, dtype=np.int64)
-    return _walk(
-        prices, qi, keys, vectors, costs, wanted, person, block, places, here, total, table, head, turns, seen
-    )
+    return _walk(prices, qi, keys, vectors, costs, wanted, person, block, places, here, total, table, head, turns, seen)
 
 
 @kernel

@@ -157,7 +157,7 @@ def kernels_agree(hierarchy: Hierarchy, codes: Ints) -> None:
     plain = getattr(price, "py_func", price)
     for low, high in {(min(a, b), max(a, b)) for a in codes.tolist() for b in codes.tolist()}:
         loss = float(hierarchy.loss(np.array(low), np.array(high)))
+        found = [f(prices.facts, prices.values, 1, low, high) for f in (price, plain)]
         ends = np.array([[0, low]]), np.array([[0, high]])
-        compiled = float(cell_prices(prices.facts, prices.values, *ends)[0, 1])
-        found = [compiled, plain(prices.facts, prices.values, 1, low, high)]
-        rule("kernels-agree", found == [loss] * 2, f"a kernel's price is {found}, the loss {loss}")
+        found.append(cell_prices(prices.facts, prices.values, *ends)[0, 1])
+        rule("kernels-agree", found == [loss] * 3, f"a kernel's price is {found}, the loss {loss}")
