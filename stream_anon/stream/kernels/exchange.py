@@ -346,9 +346,9 @@ def _improve(
             if to == own:
                 continue
             change_places(boxes, block, own, row, to, swap)
-            fit(prices, qi, boxes, own)
-            fit(prices, qi, boxes, to)
-            changed[own] = changed[to] = turn + 1
+            for b in (own, to):
+                fit(prices, qi, boxes, b)
+                changed[b] = turn + 1
             moved += 1
         if moved == 0:
             break

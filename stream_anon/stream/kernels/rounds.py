@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import Prices, inner, kernel
 from stream_anon.stream.kernels.boxes import union, widen_column
-from stream_anon.stream.kernels.lists import Lists, put, take
+from stream_anon.stream.kernels.lists import Lists, put, put_all, take
 from stream_anon.stream.kernels.near import alike, keep, key_of
 
 FEWEST_SEEN, SEEN_PER_PERSON = 192, 4
@@ -44,26 +44,27 @@ def likeness_of(prices: Prices, limit: float) -> Likeness:
     return Likeness(limit, units, sizes, order, same)
 
 
-@inner
-def bucket_of(key: int, buckets: int) -> int:
-    """Return the bucket of a key, one of a power of two."""
+def _bucket(key: Any, buckets: int) -> Any:
+    """Return the bucket of a key, or of each of an array of keys: one of a power of two."""
     mixed = (key ^ (key >> 17)) * 0x9E3779B1
     return (mixed ^ (mixed >> 29)) & (buckets - 1)
 
 
-@kernel
+bucket_of = inner(_bucket)
+
+
 def file_all(likeness: Likeness, qi: Ints, slots: Ints, index: Lists, keys: Ints) -> None:
     """Put rows into the buckets of their keys."""
-    for i in range(len(slots)):
-        keys[slots[i]] = key_of(likeness.units, likeness.sizes, qi, slots[i])
-        put(index, slots[i], bucket_of(keys[slots[i]], len(index.head)))
+    found = np.zeros(len(slots), dtype=np.int64)
+    for q in np.flatnonzero(likeness.units).tolist():
+        found = found * likeness.sizes[q] + qi[slots, q] // likeness.units[q]
+    keys[slots] = found
+    put_by_key(index, slots, keys)
 
 
-@kernel
 def put_by_key(index: Lists, slots: Ints, keys: Ints) -> None:
     """Put rows into the buckets of the keys they have."""
-    for i in range(len(slots)):
-        put(index, slots[i], bucket_of(keys[slots[i]], len(index.head)))
+    put_all(index, slots, _bucket(keys[slots], len(index.head)))
 
 
 @inner
