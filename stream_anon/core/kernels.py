@@ -25,20 +25,29 @@ except ImportError:  # the extra "speed" is not installed
 
 def compiled(function: F) -> F:
     """Compile a kernel if numba is installed; otherwise return it unchanged."""
-    if not COMPILED:
-        return function
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    return _jit(function, no_cfunc_wrapper=True)
+
+
+def kernel(function: F) -> F:
+    """Compile a kernel that makes no array and keeps none: the caller brings all room it needs.
+
+    Without reference counts it compiles in less time, and runs faster.
+    """
+    return _jit(function, no_cfunc_wrapper=True, _nrt=False)
 
 
 def inner(function: F) -> F:
-    """Compile a function that other kernels call in their loops: it makes no array and keeps none.
+    """Compile a function that only other kernels call, in their loops: it makes no array and keeps none.
 
-    Without reference counts it is some ten times faster than with them.
+    Without reference counts it is some ten times faster than with them. It compiles in less time because Python cannot
+    call it (the process would crash). Arguments cost compile time, arrays most of all, and so does a plain number:
+    `f(0)` is compiled apart from `f(count)`.
     """
-    if not COMPILED:
-        return function
-    without_counts: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
-    return cast(F, numba.njit(**without_counts)(function))
+    return _jit(function, no_cfunc_wrapper=True, no_cpython_wrapper=True, _nrt=False)
+
+
+def _jit(function: F, **options: Any) -> F:
+    return cast(F, numba.njit(cache=True, nogil=True, **options)(function)) if COMPILED else function
 
 
 TABLE, PEAKS, LADDER, LINEAR = int(Kind.TABLE), int(Kind.PEAKS), int(Kind.LADDER), int(Kind.LINEAR)
@@ -91,7 +100,7 @@ def _looked_up(hierarchy: Hierarchy, table: CostTable) -> CostTable:
     return CostTable(Kind.TABLE, size, values, lowest=table.lowest, least=0.0 if alone else table.least)
 
 
-@inner
+@kernel
 def line(slope: float, highest: int, low: int, high: int) -> float:
     """Return the cost of a range of plain numbers; positions from `highest` on are extra leaves, each on its own."""
     if high < highest:
@@ -99,7 +108,7 @@ def line(slope: float, highest: int, low: int, high: int) -> float:
     return 0.0 if low == high else 1.0
 
 
-@inner
+@kernel
 def price(facts: Ints, values: Floats, q: int, low: int, high: int) -> float:
     """Return the cost of the range `[low, high]` of column q."""
     kind = facts[q, KIND]
@@ -132,33 +141,45 @@ def price(facts: Ints, values: Floats, q: int, low: int, high: int) -> float:
     return min((right - left) * slope, 1.0)
 
 
-@compiled
 def cell_prices(facts: Ints, values: Floats, low: Ints, high: Ints) -> Floats:
     """Return the price of every column of every box, (boxes, columns)."""
     result = np.empty(low.shape)
-    for c in range(low.shape[0]):
-        for q in range(low.shape[1]):
-            result[c, q] = price(facts, values, q, low[c, q], high[c, q])
+    _cell_prices(facts, values, np.ascontiguousarray(low), np.ascontiguousarray(high), result)
     return result
 
 
-@compiled
+@kernel
+def _cell_prices(facts: Ints, values: Floats, low: Ints, high: Ints, result: Floats) -> None:
+    for c in range(len(low)):
+        for q in range(low.shape[1]):
+            result[c, q] = price(facts, values, q, low[c, q], high[c, q])
+
+
 def range_prices(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:
     """Return the price of every range between two of the points of column q, unweighted; symmetric."""
     table = np.zeros((len(points), len(points)))
-    for a in range(len(points)):
-        for b in range(a, len(points)):
-            table[a, b] = table[b, a] = price(facts, values, q, points[a], points[b])
+    _range_prices(facts, values, q, points, table)
     return table
 
 
-@compiled
+@kernel
+def _range_prices(facts: Ints, values: Floats, q: int, points: Ints, table: Floats) -> None:
+    for a in range(len(points)):
+        for b in range(a, len(points)):
+            table[a, b] = table[b, a] = price(facts, values, q, points[a], points[b])
+
+
 def neighbour_prices(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:
     """Return the price of each of the points of column q together with the next one, unweighted."""
     costs = np.empty(len(points) - 1)
+    _neighbour_prices(facts, values, q, points, costs)
+    return costs
+
+
+@kernel
+def _neighbour_prices(facts: Ints, values: Floats, q: int, points: Ints, costs: Floats) -> None:
     for a in range(len(costs)):
         costs[a] = price(facts, values, q, points[a], points[a + 1])
-    return costs
 
 
 def nests(prices: Prices, q: int) -> bool:

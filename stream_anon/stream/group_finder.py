@@ -78,10 +78,7 @@ class GroupFinder:
             self._log2 = np.log2(np.maximum(np.arange(2 * len(waiting) + 1), 1))
 
         def nearest(people: int) -> Ints:
-            found, _ = nearest_people(
-                self._prices, columns.qi, columns.subject, seed, others, people, np.inf, self._log2
-            )
-            return found
+            return nearest_people(self._prices, columns.qi, columns.subject, seed, others, people, np.inf, self._log2)
 
         return self.in_steps(nearest)
 

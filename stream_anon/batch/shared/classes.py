@@ -8,7 +8,7 @@ import numpy as np
 
 from stream_anon.batch.shared.dense import Dense, box_price, stretch
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import compiled, inner
+from stream_anon.core.kernels import compiled, inner, kernel
 
 LARGE = 1 << 40
 EMPTY = -1
@@ -50,7 +50,7 @@ def empty_classes(group: Ints, count: int, width: int) -> Classes:
     )
 
 
-@inner
+@kernel
 def widen(dense: Dense, low: Ints, high: Ints, row: int) -> bool:
     """Widen a box to hold a row and tell whether it grew."""
     grew = False

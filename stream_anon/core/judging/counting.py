@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.need import CompiledRequirements
-from stream_anon.core.kernels import compiled, inner
+from stream_anon.core.kernels import inner, kernel
 from stream_anon.core.privacy.base import SLACK
 from stream_anon.core.privacy.counting import EQUAL, RECURSIVE, SHARES
 
@@ -21,37 +21,36 @@ def satisfied(need: CompiledRequirements, rows: Ints, start: int, stop: int) -> 
     """Tell whether `rows[start:stop]` together satisfy everything that is counted."""
     if stop - start < need.rows:
         return False
-    many = len(need.person) > 0
-    if not many and len(need.kind) == 0:
+    code, rule, seen, tally, demand = need.code, need.rule, need.seen, need.tally, need.demand
+    count, many = len(rule), len(code) > len(rule)
+    if not many and count == 0:
         return True
-    need.stamp[0] += 1
-    stamp = need.stamp[0]
+    seen[0] += 1
+    stamp = seen[0]
     people = stop - start
     if many:
-        people = 0
         for r in range(start, stop):
-            who = need.person[rows[r]]
-            if need.seen[who] != stamp:
-                need.seen[who] = stamp
-                people += 1
+            who = code[2 * count, rows[r]]
+            people -= seen[who] == stamp
+            seen[who] = stamp
         if people < need.k:
             return False
-    for m in range(len(need.kind)):
-        different, wanted, total = 0, need.least[m], 0
+    for m in range(count):
+        different, wanted, total = 0, rule[m, 1], stop - start
         for r in range(start, stop):
             if many:
-                pair = need.pair[m, rows[r]]
-                if need.seen[pair] == stamp:
+                pair = code[count + m, rows[r]]
+                if seen[pair] == stamp:
+                    total -= 1
                     continue
-                need.seen[pair] = stamp
-            value = need.value[m, rows[r]]
-            if need.seen[value] != stamp:
-                need.seen[value] = stamp
-                need.tally[value] = 0
+                seen[pair] = stamp
+            value = code[m, rows[r]]
+            if seen[value] != stamp:
+                seen[value] = stamp
+                tally[value] = 0
                 different += 1
-                wanted = max(wanted, need.demand[value])
-            need.tally[value] += 1
-            total += 1
+                wanted = max(wanted, demand[value])
+            tally[value] += 1
         if different < wanted or not _fits(need, m, rows, start, stop, stamp, people, total):
             return False
     return True
@@ -62,20 +61,21 @@ def _fits(
     need: CompiledRequirements, m: int, rows: Ints, start: int, stop: int, stamp: int, people: int, total: int
 ) -> bool:
     """Tell whether the counts of requirement m are within its bounds. Each value's mark is used up on the way."""
-    kind, largest, distance, entropy = need.kind[m], 0, 0.0, 0.0
+    code, seen, tally, share = need.code, need.seen, need.tally, need.share
+    kind, limit, largest, distance, entropy = need.rule[m, 0], need.limit[m], 0, 0.0, 0.0
     for r in range(start, stop):
-        value = need.value[m, rows[r]]
-        if need.seen[value] != stamp:
+        value = code[m, rows[r]]
+        if seen[value] != stamp:
             continue
-        need.seen[value] = -stamp
-        count = need.tally[value]
+        seen[value] = -stamp
+        count = tally[value]
         if kind == SHARES:
-            if count > need.share[value] * people + SLACK * people:
+            if count > share[value] * people + SLACK * people:
                 return False
         elif kind == EQUAL:
-            if need.share[value] < 0.0:
+            if share[value] < 0.0:
                 return False
-            distance += max(count / total - need.share[value], 0.0)
+            distance += max(count / total - share[value], 0.0)
         elif kind == RECURSIVE:
             largest = max(largest, count)
         else:
@@ -83,47 +83,51 @@ def _fits(
     if kind == SHARES:
         return True
     if kind == EQUAL:
-        return bool(distance <= need.limit[m] + SLACK)
+        return bool(distance <= limit + SLACK)
     if kind == RECURSIVE:
-        return bool(largest - need.limit[m] * _tail(need, m, rows, start, stop, stamp, total) < -SLACK)
-    return entropy >= math.log(need.limit[m]) - SLACK
+        return bool(largest - limit * _tail(need, m, rows, start, stop, stamp, total) < -SLACK)
+    return entropy >= math.log(limit) - SLACK
 
 
 @inner
 def _tail(need: CompiledRequirements, m: int, rows: Ints, start: int, stop: int, stamp: int, total: int) -> int:
     """Count the people with the l-th most frequent value or a rarer one."""
-    for _ in range(need.least[m] - 1):
+    code, seen, tally = need.code, need.seen, need.tally
+    for _ in range(need.rule[m, 1] - 1):
         most = -1
         for r in range(start, stop):
-            value = need.value[m, rows[r]]
-            if need.seen[value] == -stamp and (most < 0 or need.tally[value] > need.tally[most]):
+            value = code[m, rows[r]]
+            if seen[value] == -stamp and (most < 0 or tally[value] > tally[most]):
                 most = value
         if most >= 0:
-            need.seen[most] = 0
-            total -= need.tally[most]
+            seen[most] = 0
+            total -= tally[most]
     return total
 
 
-@compiled
+@kernel
+def _judge_each(need: CompiledRequirements, order: Ints, starts: Ints, good: Flags, each: bool) -> None:
+    """Note for consecutive ranges of `order` whether they satisfy everything; unless `each`, up to one that fails."""
+    for c in range(len(good)):
+        good[c] = satisfied(need, order, starts[c], starts[c + 1])
+        if not (each or good[c]):
+            return
+
+
 def satisfied_by(need: CompiledRequirements, index: Ints) -> bool:
     """Tell whether these rows satisfy everything that is counted."""
-    return satisfied(need, index, 0, len(index))
+    return all_satisfied(need, index, np.array([0, len(index)], dtype=np.int64))
 
 
-@compiled
 def all_satisfied(need: CompiledRequirements, order: Ints, starts: Ints) -> bool:
     """Tell whether each of the consecutive ranges of `order` satisfies everything that is counted."""
-    for c in range(len(starts) - 1):  # noqa: SIM110 - compiled, a loop is faster than a generator
-        if not satisfied(need, order, starts[c], starts[c + 1]):
-            return False
-    return True
+    good = np.zeros(len(starts) - 1, dtype=np.bool_)
+    _judge_each(need, np.ascontiguousarray(order), starts, good, False)
+    return bool(good.all())
 
 
-@compiled
 def satisfied_each(need: CompiledRequirements, starts: Ints) -> Flags:
     """Tell of each of the consecutive ranges of rows whether it satisfies everything that is counted."""
-    rows = np.arange(starts[-1])
-    result = np.empty(len(starts) - 1, dtype=np.bool_)
-    for c in range(len(result)):
-        result[c] = satisfied(need, rows, starts[c], starts[c + 1])
-    return result
+    good = np.zeros(len(starts) - 1, dtype=np.bool_)
+    _judge_each(need, np.arange(starts[-1]), starts, good, True)
+    return good

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import Prices, cell_prices, compiled, inner, price
+from stream_anon.core.kernels import Prices, cell_prices, inner, kernel, price
 
 
 class BlockBoxes(NamedTuple):
@@ -53,38 +53,42 @@ def _nearest(prices: Prices, boxes: BlockBoxes, block: int) -> tuple[int, float,
     return found, best, union
 
 
-@compiled
+@kernel
 def nearest_box(prices: Prices, boxes: BlockBoxes, block: int) -> tuple[int, float]:
     """Return the block whose union with one of them adds least to the loss of all rows, and what that union costs."""
     found, _, union = _nearest(prices, boxes, block)
     return found, union
 
 
-@compiled
 def pair_up(prices: Prices, boxes: BlockBoxes) -> Ints:
     """Return the partner of each block: of all pairs the one that adds least comes first, -1 for one that is left over.
 
     Two blocks that are nearest to each other are a pair; then the others look again. `boxes.size` is used up.
     """
     partner = np.full(len(boxes.size), -1, dtype=np.int64)
-    nearest, unpaired = np.full(len(boxes.size), -1, dtype=np.int64), len(boxes.size)
+    _pair_up(prices, boxes, partner, partner.copy())
+    return partner
+
+
+@kernel
+def _pair_up(prices: Prices, boxes: BlockBoxes, partner: Ints, nearest: Ints) -> None:
+    size, unpaired = boxes.size, len(partner)
     while unpaired > 1:
         for block in range(len(nearest)):
-            if boxes.size[block] > 0 and (nearest[block] < 0 or boxes.size[nearest[block]] == 0):
+            if size[block] > 0 and (nearest[block] < 0 or size[nearest[block]] == 0):
                 nearest[block], _, _ = _nearest(prices, boxes, block)
         before = unpaired
         for block in range(len(nearest)):
             other = nearest[block]
-            if boxes.size[block] > 0 and other > block and boxes.size[other] > 0 and nearest[other] == block:
+            if size[block] > 0 and other > block and size[other] > 0 and nearest[other] == block:
                 partner[block], partner[other] = other, block
-                boxes.size[block] = boxes.size[other] = 0
+                size[block] = size[other] = 0
                 unpaired -= 2
         if unpaired == before:  # equal distances went round in a circle: the first takes its nearest
             for block in range(len(nearest)):
-                if boxes.size[block] > 0:
+                if size[block] > 0:
                     other = nearest[block]
                     partner[block], partner[other] = other, block
-                    boxes.size[block] = boxes.size[other] = 0
+                    size[block] = size[other] = 0
                     unpaired -= 2
                     break
-    return partner

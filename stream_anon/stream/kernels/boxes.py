@@ -3,21 +3,7 @@
 from __future__ import annotations
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import (
-    DEPTH,
-    HIGHEST,
-    KIND,
-    LINEAR,
-    LOWEST,
-    PEAKS,
-    SIZE,
-    START,
-    TABLE,
-    UNITS,
-    inner,
-    line,
-    price,
-)
+from stream_anon.core.kernels import DEPTH, HIGHEST, KIND, LADDER, LOWEST, SIZE, START, TABLE, UNITS, inner, price
 
 
 @inner
@@ -40,15 +26,11 @@ def widen_column(
         size = facts[q, SIZE]
         for i in range(count):  # the table is symmetric: no need to know which is lower
             costs[i] = share * values[start + a * size + codes[i]]
-    elif kind == LINEAR:
-        slope, highest = values[start], facts[q, HIGHEST]
-        for i in range(count):
-            costs[i] = share * line(slope, highest, min(a, codes[i]), max(a, codes[i]))
-    elif kind == PEAKS or a >= facts[q, HIGHEST]:
+    elif kind == LADDER and a < facts[q, HIGHEST]:
+        climb_ladder(facts, values, share, q, a, codes, count, costs)
+    else:
         for i in range(count):
             costs[i] = share * price(facts, values, q, min(a, codes[i]), max(a, codes[i]))
-    else:
-        climb_ladder(facts, values, share, q, a, codes, count, costs)
 
 
 @inner

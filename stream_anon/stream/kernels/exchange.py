@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import KIND, SIZE, START, TABLE, Prices, compiled, inner, price
+from stream_anon.core.kernels import KIND, SIZE, START, TABLE, Prices, inner, kernel, price
 from stream_anon.stream.kernels.walk import people_of
 
 LITTLE = 1e-9
@@ -23,24 +23,34 @@ HUGE = 1e18
 DEAR = 2.0
 
 
+LOW, LOW_NEXT, HIGH, HIGH_NEXT = range(4)
+"""The ends of a box, each followed by what it is without the row at it."""
+
+
 class Boxes(NamedTuple):
-    """Blocks of rows and their boxes, column by column: the ends, the ends without the row at an end, price and rows.
+    """Blocks of rows and their boxes: `ends` by kind, column and block, what each box costs, and how many rows it has.
 
     Block b holds the rows `member[b, :size[b]]`, and row r is at `place[r]` among them. Where the prices of column q
     are a table, `joined[first[q] + code, b]` is what the box of b costs there once it holds that code; else `first` is
     -1.
     """
 
-    low: Ints
-    high: Ints
-    low_next: Ints
-    high_next: Ints
+    ends: Ints
     price: Floats
     size: Ints
     member: Ints
     place: Ints
     first: Ints
     joined: Floats
+
+
+class Room(NamedTuple):
+    """Room to work in: costs per block, ends of two boxes, rows of a block, and marks of people."""
+
+    costs: Floats
+    ends: Ints
+    spare: Ints
+    seen: Ints
 
 
 @inner
@@ -64,7 +74,7 @@ def join_prices(prices: Prices, qi: Ints, boxes: Boxes, row: int, total: Floats)
             for b in range(len(total)):
                 total[b] += part[b]
         else:
-            share, lows, highs = weight[q], boxes.low[q], boxes.high[q]
+            share, lows, highs = weight[q], boxes.ends[LOW, q], boxes.ends[HIGH, q]
             for b in range(len(total)):
                 total[b] += share * price(facts, values, q, min(lows[b], at), max(highs[b], at))
     for b in range(len(total)):
@@ -89,7 +99,8 @@ def fit(prices: Prices, qi: Ints, boxes: Boxes, b: int) -> None:
                 high, high_next = at, high
             else:
                 high_next = max(high_next, at)
-        boxes.low[q, b], boxes.low_next[q, b], boxes.high[q, b], boxes.high_next[q, b] = low, low_next, high, high_next
+        boxes.ends[LOW, q, b], boxes.ends[LOW_NEXT, q, b] = low, low_next
+        boxes.ends[HIGH, q, b], boxes.ends[HIGH_NEXT, q, b] = high, high_next
         total += weight[q] * cell_price(facts, values, q, low, high)
         if boxes.first[q] >= 0:
             for code in range(facts[q, SIZE]):
@@ -103,8 +114,8 @@ def ends_without(qi: Ints, boxes: Boxes, b: int, row: int, low: Ints, high: Ints
     """Compute the ends of the box of a block without one of its rows."""
     for q in range(len(low)):
         at = qi[row, q]
-        low[q] = boxes.low_next[q, b] if at == boxes.low[q, b] else boxes.low[q, b]
-        high[q] = boxes.high_next[q, b] if at == boxes.high[q, b] else boxes.high[q, b]
+        low[q] = boxes.ends[LOW_NEXT if at == boxes.ends[LOW, q, b] else LOW, q, b]
+        high[q] = boxes.ends[HIGH_NEXT if at == boxes.ends[HIGH, q, b] else HIGH, q, b]
 
 
 @inner
@@ -141,53 +152,13 @@ def least_of(costs: Floats) -> int:
 
 
 @inner
-def still_enough(boxes: Boxes, b: int, out: int, into: int, wanted: int, person: Ints, spare: Ints, seen: Ints) -> bool:
-    """Tell whether a block has enough people if one row is replaced by another, or leaves (`into` is -1)."""
-    count = 0
-    for i in range(boxes.size[b]):
-        row = boxes.member[b, i]
-        row = into if row == out else row
-        if row >= 0:
-            spare[count] = row
-            count += 1
-    return bool(people_of(person, spare, count, seen) >= wanted)
-
-
-@compiled
-def lay_boxes(prices: Prices, qi: Ints, block: Ints, blocks: int, room: int) -> Boxes:
-    """Collect the rows of each block and fit its box; a block may grow by `room` rows."""
-    n, width = qi.shape
-    size = np.zeros(blocks, dtype=np.int64)
-    for row in range(n):
-        if block[row] >= 0:
-            size[block[row]] += 1
-    most = room + (size.max() if blocks else 0)
-    first, codes = np.full(width, -1, dtype=np.int64), 0
-    for q in range(width):
-        if prices.facts[q, KIND] == TABLE and prices.facts[q, START] >= 0:
-            first[q] = codes
-            codes += prices.facts[q, SIZE]
-    boxes = Boxes(
-        np.empty((width, blocks), dtype=np.int64),
-        np.empty((width, blocks), dtype=np.int64),
-        np.empty((width, blocks), dtype=np.int64),
-        np.empty((width, blocks), dtype=np.int64),
-        np.empty(blocks),
-        np.zeros(blocks, dtype=np.int64),
-        np.empty((blocks, most), dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        first,
-        np.empty((codes, blocks)),
-    )
-    for row in range(n):
-        b = block[row]
-        if b >= 0:
-            boxes.place[row] = boxes.size[b]
-            boxes.member[b, boxes.size[b]] = row
-            boxes.size[b] += 1
-    for b in range(blocks):
-        fit(prices, qi, boxes, b)
-    return boxes
+def still_enough(boxes: Boxes, out: int, into: int, b: int, wanted: int, person: Ints, room: Room) -> bool:
+    """Tell whether a block has enough people if a row of it is replaced by another, or leaves (`into` is itself)."""
+    size, spare = boxes.size[b], room.spare
+    for i in range(size):
+        spare[i] = boxes.member[b, i]
+    spare[boxes.place[out]] = spare[size - 1] if into == out else into
+    return bool(people_of(person, spare, size - (into == out), room.seen) >= wanted)
 
 
 @inner
@@ -241,98 +212,143 @@ def dissolve(prices: Prices, qi: Ints, boxes: Boxes, block: Ints, b: int, joined
     return False
 
 
-@compiled
-def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, person: Ints, passes: int) -> Boxes:
+@inner
+def best_change(
+    prices: Prices, qi: Ints, boxes: Boxes, own: int, row: int, wanted: int, person: Ints, room: Room
+) -> tuple[int, int]:
+    """Return the block that a row should go to, its own if it should stay, and the row that should come in its place.
+
+    That is the row itself if it just leaves, because its block has enough people without it.
+    """
+    low, high, other_low, other_high = room.ends[0], room.ends[1], room.ends[2], room.ends[3]
+    joined, added, size = room.costs[0], room.costs[1], boxes.size[own]
+    ends_without(qi, boxes, own, row, low, high)
+    alone = box_of(prices, low, high)
+    gain, spared = (boxes.price[own] - alone) * size, size > wanted
+    if gain <= WORTH * boxes.price[own] * size and not spared:
+        return own, row
+    join_prices(prices, qi, boxes, row, joined)
+    best, to, swap = -LITTLE, own, row
+    base, most_rows = alone * (size - 1) - boxes.price[own] * size, boxes.member.shape[1]
+    for b in range(len(joined)):
+        added[b] = (joined[b] - boxes.price[b]) * boxes.size[b]
+        if spared and b != own and boxes.size[b] < most_rows and added[b] + joined[b] + base < best:
+            best, to = added[b] + joined[b] + base, b
+    added[own] = HUGE
+    if to != own and not still_enough(boxes, row, row, own, wanted, person, room):
+        best, to = -LITTLE, own
+    if to != own or gain <= LITTLE:
+        return to, row
+    for _ in range(TRIES):
+        b = least_of(added)
+        whole = boxes.price[b] * boxes.size[b]
+        if added[b] - gain - whole >= best:
+            break
+        added[b] = HUGE
+        for i in range(boxes.size[b]):
+            other = boxes.member[b, i]
+            most = boxes.price[own] + (best + whole) / size
+            change = (with_row(prices, qi, low, high, other, most) - boxes.price[own]) * size
+            if change - whole >= best:
+                continue
+            ends_without(qi, boxes, b, other, other_low, other_high)
+            most = boxes.price[b] + (best - change) / boxes.size[b]
+            there = with_row(prices, qi, other_low, other_high, row, most)
+            change += (there - boxes.price[b]) * boxes.size[b]
+            if change < best:
+                best, to, swap = change, b, other
+    if swap != row and len(person) > 0:
+        fair = still_enough(boxes, row, swap, own, wanted, person, room)
+        if not fair or not still_enough(boxes, swap, row, to, wanted, person, room):
+            to = own
+    return to, swap
+
+
+@inner
+def change_places(boxes: Boxes, block: Ints, own: int, row: int, to: int, swap: int) -> None:
+    """Move a row to another block, in exchange for a row of that one or, if `swap` is the row itself, for none."""
+    here, last = boxes.place[row], boxes.size[own] - 1
+    if swap != row:
+        there = boxes.place[swap]
+        boxes.member[own, here], boxes.member[to, there] = swap, row
+        boxes.place[swap], boxes.place[row] = here, there
+        block[swap], block[row] = own, to
+        return
+    moved = boxes.member[own, last]
+    boxes.member[own, here] = moved
+    boxes.place[moved] = here
+    boxes.size[own] = last
+    boxes.place[row] = boxes.size[to]
+    boxes.member[to, boxes.size[to]] = row
+    boxes.size[to] += 1
+    block[row] = to
+
+
+def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, person: Ints, passes: int) -> None:
     """Place the rows that have no block where they add least, then move and exchange rows as long as that pays.
 
     Every block keeps `wanted` people. `block` is changed in place.
     """
     n, width = qi.shape
-    left = 0
+    held, facts = block[block >= 0], prices.facts
+    room = n - len(held) + 4 * wanted + int(np.bincount(held, minlength=blocks).max())
+    table = (facts[:, KIND] == TABLE) & (facts[:, START] >= 0)
+    codes = np.where(table, facts[:, SIZE], 0)
+    boxes = Boxes(
+        ends=np.empty((4, width, blocks), dtype=np.int64),
+        price=np.empty(blocks),
+        size=np.zeros(blocks, dtype=np.int64),
+        member=np.empty((blocks, room), dtype=np.int64),
+        place=np.empty(n, dtype=np.int64),
+        first=np.where(table, np.cumsum(codes) - codes, -1),
+        joined=np.empty((int(codes.sum()), blocks)),
+    )
+    space = Room(
+        costs=np.empty((2, blocks)),
+        ends=np.empty((4, width), dtype=np.int64),
+        spare=np.empty(room + 1, dtype=np.int64),
+        seen=np.zeros(len(person) + 2, dtype=np.int64),
+    )
+    _improve(prices, qi, boxes, block, wanted, person, np.zeros(blocks, dtype=np.int64), passes, space)
+
+
+@kernel
+def _improve(
+    prices: Prices, qi: Ints, boxes: Boxes, block: Ints, wanted: int, person: Ints, changed: Ints, passes: int,
+    room: Room,
+) -> None:  # fmt: skip
+    """Do what `improve` says; `changed` is the pass in which a block was last changed."""
+    n, blocks, joined = len(block), len(changed), room.costs[0]
     for row in range(n):
-        left += block[row] < 0
-    boxes = lay_boxes(prices, qi, block, blocks, left + 4 * wanted)
-    room = boxes.member.shape[1]
-    joined, added = np.empty(blocks), np.empty(blocks)
-    low, high = np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64)
-    other_low, other_high = np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64)
-    spare, seen = np.empty(room + 1, dtype=np.int64), np.zeros(len(person) + 2, dtype=np.int64)
+        b = block[row]
+        if b >= 0:
+            boxes.place[row] = boxes.size[b]
+            boxes.member[b, boxes.size[b]] = row
+            boxes.size[b] += 1
+    for b in range(blocks):
+        fit(prices, qi, boxes, b)
     for row in range(n):
-        if block[row] >= 0:
-            continue
-        to, _ = cheapest_place(prices, qi, boxes, row, joined)
-        put_in(prices, qi, boxes, block, row, to)
-    changed = np.zeros(blocks, dtype=np.int64)  # the pass in which a block was last changed
+        if block[row] < 0:
+            to, _ = cheapest_place(prices, qi, boxes, row, joined)
+            put_in(prices, qi, boxes, block, row, to)
     for turn in range(passes):
         moved, average = 0, 0.0
         for b in range(blocks):
             average += boxes.price[b] * boxes.size[b] / n
         for b in range(blocks):
             if boxes.size[b] > 0 and boxes.price[b] > DEAR * average and changed[b] >= turn:
-                moved += dissolve(prices, qi, boxes, block, b, joined, spare)
+                moved += dissolve(prices, qi, boxes, block, b, joined, room.spare)
         for row in range(n):
             own = block[row]
             if boxes.price[own] <= 0.0 or changed[own] < turn:
                 continue
-            size = boxes.size[own]
-            ends_without(qi, boxes, own, row, low, high)
-            alone = box_of(prices, low, high)
-            gain, spared = (boxes.price[own] - alone) * size, size > wanted
-            if gain <= WORTH * boxes.price[own] * size and not spared:
+            to, swap = best_change(prices, qi, boxes, own, row, wanted, person, room)
+            if to == own:
                 continue
-            join_prices(prices, qi, boxes, row, joined)
-            best, to, swap = -LITTLE, -1, -1
-            base = alone * (size - 1) - boxes.price[own] * size
-            for b in range(blocks):
-                added[b] = (joined[b] - boxes.price[b]) * boxes.size[b]
-                if spared and b != own and boxes.size[b] < room and added[b] + joined[b] + base < best:
-                    best, to = added[b] + joined[b] + base, b
-            added[own] = HUGE
-            if to >= 0 and not still_enough(boxes, own, row, -1, wanted, person, spare, seen):
-                best, to = -LITTLE, -1
-            if to < 0 and gain > LITTLE:
-                for _try in range(TRIES):
-                    b = least_of(added)
-                    whole = boxes.price[b] * boxes.size[b]
-                    if added[b] - gain - whole >= best:
-                        break
-                    added[b] = HUGE
-                    for i in range(boxes.size[b]):
-                        other = boxes.member[b, i]
-                        most = boxes.price[own] + (best + whole) / size
-                        change = (with_row(prices, qi, low, high, other, most) - boxes.price[own]) * size
-                        if change - whole >= best:
-                            continue
-                        ends_without(qi, boxes, b, other, other_low, other_high)
-                        most = boxes.price[b] + (best - change) / boxes.size[b]
-                        there = with_row(prices, qi, other_low, other_high, row, most)
-                        change += (there - boxes.price[b]) * boxes.size[b]
-                        if change < best:
-                            best, to, swap = change, b, other
-                if swap >= 0 and len(person) > 0:
-                    fair = still_enough(boxes, own, row, swap, wanted, person, spare, seen)
-                    if not fair or not still_enough(boxes, to, swap, row, wanted, person, spare, seen):
-                        to = -1
-            if to < 0:
-                continue
-            if swap >= 0:
-                here, there_at = boxes.place[row], boxes.place[swap]
-                boxes.member[own, here], boxes.member[to, there_at] = swap, row
-                boxes.place[swap], boxes.place[row] = here, there_at
-                block[swap], block[row] = own, to
-            else:
-                last = boxes.member[own, size - 1]
-                boxes.member[own, boxes.place[row]] = last
-                boxes.place[last] = boxes.place[row]
-                boxes.size[own] -= 1
-                boxes.place[row] = boxes.size[to]
-                boxes.member[to, boxes.size[to]] = row
-                boxes.size[to] += 1
-                block[row] = to
-            fit(prices, qi, boxes, own)
-            fit(prices, qi, boxes, to)
-            changed[own] = changed[to] = turn + 1
+            change_places(boxes, block, own, row, to, swap)
+            for b in (own, to):
+                fit(prices, qi, boxes, b)
+                changed[b] = turn + 1
             moved += 1
         if moved == 0:
             break
-    return boxes

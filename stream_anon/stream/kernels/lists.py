@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.kernels import compiled, inner
+from stream_anon.core.kernels import inner, kernel
 
 NOT_LISTED = -2
 NOTHING = -1
@@ -64,27 +64,30 @@ def take(lists: Lists, slot: int) -> None:
     lists.list_of[slot] = NOT_LISTED
 
 
-@compiled
+@kernel
 def put_all(lists: Lists, slots: Ints, to: Ints) -> None:
     """Put each slot into its list."""
     for i in range(len(slots)):
         put(lists, slots[i], to[i])
 
 
-@compiled
+@kernel
 def take_all(lists: Lists, slots: Ints) -> None:
     """Take each slot out of its list."""
     for i in range(len(slots)):
         take(lists, slots[i])
 
 
-@compiled
-def members(lists: Lists, which: int, most: int) -> Ints:
-    """Return the slots of one list, the newest first; there are no more than `most`."""
-    found = np.empty(most, dtype=np.int64)
-    count, slot = 0, lists.head[which]
-    while slot >= 0:
-        found[count] = slot
-        count += 1
+def members(lists: Lists, which: int, count: int) -> Ints:
+    """Return the slots of one list, which has so many, the newest first."""
+    found = np.empty(count, dtype=np.int64)
+    _members(lists, which, found)
+    return found
+
+
+@kernel
+def _members(lists: Lists, which: int, found: Ints) -> None:
+    slot = lists.head[which]
+    for i in range(len(found)):
+        found[i] = slot
         slot = lists.after[slot]
-    return found[:count]

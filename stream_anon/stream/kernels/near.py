@@ -1,4 +1,4 @@
-"""Compiled likeness: in what rows must agree that cost little together, and a key for it."""
+"""Likeness: in what rows must agree that cost little together, and a key for it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.kernels import DEPTH, HIGHEST, KIND, LADDER, SIZE, START, TABLE, UNITS, inner
 
 
-@inner
 def widest(facts: Ints, values: Floats, share: float, q: int, limit: float) -> int:
     """Return the unit of a ladder that rows within the limit must share; 0 if they may be anywhere."""
-    start, depth = facts[q, START], facts[q, DEPTH]
+    start, depth = int(facts[q, START]), int(facts[q, DEPTH])
     if values[start] != 0.0 or share <= limit:
         return 0
     for step in range(depth):
@@ -18,7 +17,6 @@ def widest(facts: Ints, values: Floats, share: float, q: int, limit: float) -> i
     return int(facts[q, UNITS])
 
 
-@inner
 def alike(
     facts: Ints, values: Floats, weight: Floats, least: Floats, order: Ints, limit: float, units: Ints, sizes: Ints
 ) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import Prices, compiled, inner
+from stream_anon.core.kernels import Prices, inner, kernel
 from stream_anon.stream.kernels.boxes import union, widen_column
-from stream_anon.stream.kernels.lists import Lists, put, take
+from stream_anon.stream.kernels.lists import Lists, put, put_all, take
 from stream_anon.stream.kernels.near import alike, keep, key_of
 
 FEWEST_SEEN, SEEN_PER_PERSON = 192, 4
@@ -35,47 +35,47 @@ class Filed(NamedTuple):
     rows: int
 
 
-@compiled
 def likeness_of(prices: Prices, limit: float) -> Likeness:
     """Return how rows must be alike that cost at most `limit` together."""
     facts, values, weight, least = prices
-    order = np.argsort(-weight * least, kind="mergesort")
+    order = np.argsort(-weight * least, kind="stable")
     units, sizes = np.zeros_like(order), np.ones_like(order)
     same = alike(facts, values, weight, least, order, limit, units, sizes)
     return Likeness(limit, units, sizes, order, same)
 
 
-@inner
-def bucket_of(key: int, buckets: int) -> int:
-    """Return the bucket of a key, one of a power of two."""
+def _bucket(key: Any, buckets: int) -> Any:
+    """Return the bucket of a key, or of each of an array of keys: one of a power of two."""
     mixed = (key ^ (key >> 17)) * 0x9E3779B1
     return (mixed ^ (mixed >> 29)) & (buckets - 1)
 
 
-@compiled
+bucket_of = inner(_bucket)
+
+
 def file_all(likeness: Likeness, qi: Ints, slots: Ints, index: Lists, keys: Ints) -> None:
     """Put rows into the buckets of their keys."""
-    for i in range(len(slots)):
-        keys[slots[i]] = key_of(likeness.units, likeness.sizes, qi, slots[i])
-        put(index, slots[i], bucket_of(keys[slots[i]], len(index.head)))
+    found = np.zeros(len(slots), dtype=np.int64)
+    for q in np.flatnonzero(likeness.units).tolist():
+        found = found * likeness.sizes[q] + qi[slots, q] // likeness.units[q]
+    keys[slots] = found
+    put_by_key(index, slots, keys)
 
 
-@compiled
 def put_by_key(index: Lists, slots: Ints, keys: Ints) -> None:
     """Put rows into the buckets of the keys they have."""
-    for i in range(len(slots)):
-        put(index, slots[i], bucket_of(keys[slots[i]], len(index.head)))
+    put_all(index, slots, _bucket(keys[slots], len(index.head)))
 
 
 @inner
 def near_rows(
-    prices: Prices, likeness: Likeness, qi: Ints, slot: int, found: Ints, count: int, costs: Floats, total: Floats
-) -> int:
+    prices: Prices, likeness: Likeness, qi: Ints, slot: int, found: Ints, count: int, codes: Ints, costs: Floats,
+    total: Floats,
+) -> int:  # fmt: skip
     """Keep of the rows found those that cost at most the limit together with one row; return how many."""
     facts, values, weight, _ = prices
     for i in range(count):
         total[i] = 0.0
-    codes = found[count : 2 * count]
     for place in range(likeness.same, len(likeness.order)):
         q = likeness.order[place]
         for i in range(count):
@@ -97,15 +97,15 @@ def is_in(subject: Ints, members: Ints, count: int, person: int) -> bool:
 @inner
 def grow(
     prices: Prices, qi: Ints, subject: Ints, members: Ints, count: int, found: Ints, left: int,
-    wanted: int, limit: float, log2: Floats, total: Floats, low: Ints, high: Ints,
-) -> tuple[int, float]:  # fmt: skip
+    wanted: int, limit: float, log2: Floats, total: Floats, box: Ints,
+) -> int:  # fmt: skip
     """Add found rows to the members, each time the one of least CAILDistance, until they are `wanted` people.
 
-    Returns how many members there are, 0 if that cannot be done within the limit, and what their box costs. What a row
-    costs can only rise while the box widens: it is priced again only where its last price would make it the best.
+    Returns how many members there are, 0 if that cannot be done within the limit. What a row costs can only rise while
+    the box widens: it is priced again only where its last price would make it the best.
     """
     facts, values, weight, _ = prices
-    people = 0
+    low, high, people = box[0], box[1], 0
     for q in range(len(low)):
         low[q] = high[q] = qi[members[0], q]
     for i in range(count):
@@ -129,7 +129,7 @@ def grow(
             else:
                 best, least = i, distance
         if best < 0:
-            return 0, loss
+            return 0
         slot = found[best]
         members[count] = slot
         count += 1
@@ -137,24 +137,28 @@ def grow(
         loss, total[best] = total[best], np.inf
         for q in range(len(low)):
             low[q], high[q] = min(low[q], qi[slot, q]), max(high[q], qi[slot, q])
-    return count, loss
+    return count
 
 
-@compiled
 def nearest_people(
     prices: Prices, qi: Ints, subject: Ints, seed: Ints, candidates: Ints, wanted: int, limit: float, log2: Floats
-) -> tuple[Ints, float]:
+) -> Ints:
     """Return the seed with its nearest candidates by CAILDistance, `wanted` people in all; none if there are fewer."""
-    members, total = np.empty(len(seed) + len(candidates), dtype=np.int64), np.empty(len(candidates))
-    low, high = np.empty(qi.shape[1], dtype=np.int64), np.empty(qi.shape[1], dtype=np.int64)
+    members, box = np.empty(len(seed) + len(candidates), dtype=np.int64), np.empty((2, qi.shape[1]), dtype=np.int64)
     members[: len(seed)] = seed
-    count, loss = grow(
-        prices, qi, subject, members, len(seed), candidates, len(candidates), wanted, limit, log2, total, low, high
-    )
-    return members[:count], loss
+    total = np.empty(len(candidates))
+    count = _grow(prices, qi, subject, members, len(seed), candidates, len(candidates), wanted, limit, log2, total, box)
+    return members[:count]
 
 
-@compiled
+@kernel
+def _grow(
+    prices: Prices, qi: Ints, subject: Ints, members: Ints, count: int, found: Ints, left: int,
+    wanted: int, limit: float, log2: Floats, total: Floats, box: Ints,
+) -> int:  # fmt: skip
+    return grow(prices, qi, subject, members, count, found, left, wanted, limit, log2, total, box)
+
+
 def arrive(
     prices: Prices, likeness: Likeness, qi: Ints, subject: Ints, slots: Ints, filed: Filed, wanted: int, log2: Floats
 ) -> tuple[Ints, Ints]:
@@ -163,13 +167,24 @@ def arrive(
     Around each newcomer a cluster is grown of filed rows within the limit; one of `wanted` people becomes a block, and
     its rows are no longer filed. Other newcomers are filed.
     """
-    index, keys, known = filed
     most = max(FEWEST_SEEN, SEEN_PER_PERSON * wanted)
-    found, costs, total = np.empty(2 * most, dtype=np.int64), np.empty(most), np.empty(most)
-    members = np.empty(most + 1, dtype=np.int64)
-    low, high = np.empty(qi.shape[1], dtype=np.int64), np.empty(qi.shape[1], dtype=np.int64)
-    chosen = np.empty(min(known + len(slots), wanted * len(slots)), dtype=np.int64)
+    rows, costs = np.empty((3, most + 1), dtype=np.int64), np.empty((2, most))
+    box = np.empty((2, qi.shape[1]), dtype=np.int64)
+    chosen = np.empty(min(filed.rows + len(slots), wanted * len(slots)), dtype=np.int64)
     sizes = np.empty(len(slots), dtype=np.int64)
+    index, keys, _ = filed
+    blocks = _arrive(prices, likeness, qi, subject, slots, index, keys, wanted, log2, rows, costs, box, chosen, sizes)
+    sizes = sizes[:blocks]
+    return chosen[: sizes.sum()], sizes
+
+
+@kernel
+def _arrive(
+    prices: Prices, likeness: Likeness, qi: Ints, subject: Ints, slots: Ints, index: Lists, keys: Ints, wanted: int,
+    log2: Floats, rows: Ints, costs: Floats, box: Ints, chosen: Ints, sizes: Ints,
+) -> int:  # fmt: skip
+    """Fill `chosen` and `sizes`, and return how many blocks there are; the other arrays are room to work in."""
+    found, codes, members, most, total = rows[0], rows[1], rows[2], costs.shape[1], costs[1]
     filled = blocks = 0
     for n in range(len(slots)):
         slot = slots[n]
@@ -184,14 +199,12 @@ def arrive(
                 seen += 1
                 other = index.after[other]
             if left >= wanted - 1:
-                left = near_rows(prices, likeness, qi, slot, found, left, costs, total)
+                left = near_rows(prices, likeness, qi, slot, found, left, codes, costs[0], total)
             if left >= wanted - 1:
                 for i in range(left // 2):  # of equal rows the oldest first
                     found[i], found[left - 1 - i] = found[left - 1 - i], found[i]
                 members[0] = slot
-                count, _ = grow(
-                    prices, qi, subject, members, 1, found, left, wanted, likeness.limit, log2, total, low, high
-                )
+                count = grow(prices, qi, subject, members, 1, found, left, wanted, likeness.limit, log2, total, box)
         if count == 0:
             keys[slot] = key
             put(index, slot, bucket)
@@ -202,4 +215,4 @@ def arrive(
         filled += count
         sizes[blocks] = count
         blocks += 1
-    return chosen[:filled], sizes[:blocks]
+    return blocks

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import COMPILED, Prices, compiled, inner, price
+from stream_anon.core.kernels import COMPILED, Prices, inner, kernel, price
 
 Keys = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.uint16]
@@ -106,7 +106,32 @@ def box_price(prices: Prices, qi: Ints, rows: Ints, count: int) -> float:
     return total
 
 
-@compiled
+@inner
+def place_of(costs: Floats, cost: float) -> int:
+    """Return the place of the first of ascending costs that is not below one."""
+    low, high = 0, len(costs)
+    while low < high:
+        middle = (low + high) // 2
+        if costs[middle] < cost:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def rows_alike(total: Keys, found: Ints, a: int, following: Ints, same: Ints) -> int:
+    """Collect the rows found that have the key of one of them, and strike them out; return how many they are."""
+    key, alike, b = total[found[a]], 0, a
+    while b >= 0:
+        if found[b] >= 0 and total[found[b]] == key:
+            same[alike] = found[b]
+            found[b] = -1
+            alike += 1
+        b = following[b]
+    return alike
+
+
 def walk(
     prices: Prices, qi: Ints, keys: Keys, vectors: Ints, costs: Floats, wanted: int, person: Ints, block: Ints
 ) -> int:
@@ -115,12 +140,22 @@ def walk(
     A class whose box costs more than its vector does on average waits until vectors of its own price have their turn.
     `keys` are used up. `block` says for every row which class took it, -1 for none.
     """
+    n = keys.shape[1]
+    places, here, total = np.empty((4, n), dtype=np.int64), np.ones(n, dtype=np.uint16), np.empty(n, dtype=np.uint32)
+    places[0] = np.arange(n)
+    table, head = np.zeros(1 << MOST_BITS, dtype=np.uint16), np.empty(1 << MOST_BITS, dtype=np.int64)
+    turns, seen = np.full((2, len(vectors) + 1), -1, dtype=np.int64), np.zeros(len(person) + 2, dtype=np.int64)
+    return _walk(prices, qi, keys, vectors, costs, wanted, person, block, places, here, total, table, head, turns, seen)
+
+
+@kernel
+def _walk(
+    prices: Prices, qi: Ints, keys: Keys, vectors: Ints, costs: Floats, wanted: int, person: Ints, block: Ints,
+    places: Ints, here: Counts, total: Keys, table: Counts, head: Ints, turns: Ints, seen: Ints,
+) -> int:  # fmt: skip
+    """Do what `walk` says, in the room that is given: `turns` are vectors to walk again, by the place of their turn."""
     n, last = keys.shape[1], len(vectors)
-    rows, here = np.arange(n), np.ones(n, dtype=np.uint16)
-    total, found, same = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    table, seen = np.zeros(1 << MOST_BITS, dtype=np.uint16), np.zeros(len(person) + 2, dtype=np.int64)
-    head, following = np.empty(1 << MOST_BITS, dtype=np.int64), np.empty(n, dtype=np.int64)
-    later, after = np.full(last + 1, -1, dtype=np.int64), np.full(last, -1, dtype=np.int64)  # vectors to walk again
+    rows, found, same, following, later, after = places[0], places[1], places[2], places[3], turns[0], turns[1]
     count, left, blocks, v = n, n, 0, 0
     while v < last and left >= wanted:
         vector, limit = v, costs[v] if v < last - 1 else np.inf
@@ -136,13 +171,7 @@ def walk(
         for a in range(near):
             if found[a] < 0:
                 continue
-            key, alike, b = total[found[a]], 0, a
-            while b >= 0:
-                if found[b] >= 0 and total[found[b]] == key:
-                    same[alike] = found[b]
-                    found[b] = -1
-                    alike += 1
-                b = following[b]
+            alike = rows_alike(total, found, a, following, same)
             if alike < wanted:
                 continue
             for i in range(alike):
@@ -158,7 +187,7 @@ def walk(
             blocks += 1
             left -= alike
         if dearer < np.inf:
-            place = min(int(np.searchsorted(costs, dearer)), last - 1)  # further on, for it costs more than here
+            place = min(place_of(costs, dearer), last - 1)  # further on, for it costs more than here
             after[vector], later[place] = later[place], vector
         if before == left:
             continue
@@ -173,5 +202,6 @@ def walk(
                         keys[level, kept] = keys[level, i]
                     kept += 1
             count = kept
-            here[:count] = 1
+            for i in range(count):
+                here[i] = 1
     return blocks
