@@ -16,19 +16,26 @@ KIND = 0
 NO_CUT = -1
 
 
-@compiled
-def rank(dense: Dense, rows: Ints, start: int, stop: int, order: Ints, extent: Floats) -> None:
-    """Sort the columns in `order` by what they cost over these rows, most expensive first, ties as they are.
+@inner
+def _fit(dense: Dense, rows: Ints, start: int, stop: int, low: Ints, high: Ints) -> None:
+    """Fit a box to these rows, all columns of a row at once: a row is fetched far more slowly than it is compared."""
+    for q in range(len(low)):
+        low[q] = high[q] = dense.code[rows[start], q]
+    for r in range(start + 1, stop):
+        row = rows[r]
+        for q in range(len(low)):
+            code = dense.code[row, q]
+            low[q], high[q] = min(low[q], code), max(high[q], code)
+
+
+@inner
+def _rank(dense: Dense, low: Ints, high: Ints, order: Ints, extent: Floats) -> None:
+    """Sort the columns in `order` by what the box costs in them, most expensive first, ties as they are.
 
     A column in which all rows agree costs nothing and comes last.
     """
-    for place in range(len(order)):
-        q = order[place]
-        low = high = dense.code[rows[start], q]
-        for r in range(start + 1, stop):
-            code = dense.code[rows[r], q]
-            low, high = min(low, code), max(high, code)
-        extent[q] = stretch(dense, q, low, high)
+    for q in range(len(low)):
+        extent[q] = stretch(dense, q, low[q], high[q])
     for place in range(1, len(order)):
         q, back = order[place], place
         while back > 0 and extent[order[back - 1]] < extent[q]:
@@ -44,16 +51,16 @@ def _nested(dense: Dense, q: int, low: int, high: int) -> bool:
 
 
 @compiled
-def cut(dense: Dense, rows: Ints, start: int, stop: int, q: int, relaxed: bool, by_tree: bool, spare: Ints) -> int:
+def _cut(
+    dense: Dense, rows: Ints, start: int, stop: int, q: int, low: int, high: int, relaxed: bool, by_tree: bool,
+    spare: Ints,
+) -> int:  # fmt: skip
     """Move the rows to their sides of the cut of column q; return where the right side starts, `NO_CUT` if none.
 
-    The left side has the values up to the lower median; if that is all of them, those below it. By tree, the border is
-    one between children of the common ancestor, the one nearest to the median.
+    `low` and `high` are the ends of the column. The left side has the values up to the lower median; if that is all of
+    them, those below it. By tree, the border is one between children of the common ancestor, the one nearest to the
+    median.
     """
-    low = high = dense.code[rows[start], q]
-    for r in range(start + 1, stop):
-        code = dense.code[rows[r], q]
-        low, high = min(low, code), max(high, code)
     if low == high:
         return NO_CUT
     size = stop - start
@@ -142,6 +149,7 @@ def divide(dense: Dense, need: CompiledRequirements, division: Division, way: Wa
     order, widest, relaxed, by_tree = way.order, way.widest, way.relaxed, way.by_tree
     spare = np.empty(len(rows), dtype=np.int64)
     extent = np.zeros(dense.code.shape[1])
+    low, high = np.empty(len(extent), dtype=np.int64), np.empty(len(extent), dtype=np.int64)
     wanted = order.copy()
     kept = np.empty(len(rows), dtype=np.int64)
     left, finished = todo[0], 0
@@ -151,13 +159,15 @@ def divide(dense: Dense, need: CompiledRequirements, division: Division, way: Wa
         start, stop = stack[left, 0], stack[left, 1]
         border = NO_CUT
         if stop - start >= 2 * need.rows:
+            _fit(dense, rows, start, stop, low, high)
             if widest:
                 wanted[:] = order
-                rank(dense, rows, start, stop, wanted, extent)
+                _rank(dense, low, high, wanted, extent)
+            for r in range(start, stop):
+                kept[r] = rows[r]
             for place in range(len(wanted)):
-                for r in range(start, stop):
-                    kept[r] = rows[r]
-                border = cut(dense, rows, start, stop, wanted[place], relaxed, by_tree, spare)
+                q = wanted[place]
+                border = _cut(dense, rows, start, stop, q, low[q], high[q], relaxed, by_tree, spare)
                 if border != NO_CUT:
                     if satisfied(need, rows, start, border) and satisfied(need, rows, border, stop):
                         break

@@ -9,6 +9,7 @@ import numpy as np
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.privacy import PrivacyModel, SensitiveModel
+from stream_anon.core.privacy.base import all_different
 from stream_anon.core.privacy.counting import CountRule
 
 
@@ -44,8 +45,8 @@ def need_of(rows: Batch, models: tuple[PrivacyModel, ...]) -> tuple[CompiledRequ
     counted = [rule for _, found in rules for rule in found or ()]
     k = max([1, *(model.k for model in models)])
     n, m = len(rows), len(counted)
-    people, person = np.unique(rows.subject, return_inverse=True)
-    alone = len(people) == n
+    alone = all_different(rows.subject)
+    people, person = (rows.subject, rows.subject) if alone else np.unique(rows.subject, return_inverse=True)
     value, pair = np.empty((m, n), dtype=np.int64), np.empty((m, 0 if alone else n), dtype=np.int64)
     demand, share, first, pairs = [], [], [0], 0
     for i, rule in enumerate(counted):
