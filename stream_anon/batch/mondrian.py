@@ -87,7 +87,7 @@ class Mondrian:
         """Cut as often as people allow, ordering the rows in place, and return the starts of the blocks."""
         settings, finished = self._settings, 0
         way = Way(order, not settings.order, settings.variant == "relaxed", settings.categories == "tree")
-        division = division_of(rows)
+        division = division_of(rows, dense)
         while division.todo[0]:
             finished += divide(dense, judge.need, division, way, AT_ONCE)
             watch(finished)

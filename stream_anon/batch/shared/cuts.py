@@ -10,7 +10,7 @@ from stream_anon.batch.shared.dense import Dense, stretch
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.judging.counting import satisfied
 from stream_anon.core.judging.need import CompiledRequirements
-from stream_anon.core.kernels import LINEAR, compiled, inner
+from stream_anon.core.kernels import LINEAR, bare, inner
 
 KIND = 0
 NO_CUT = -1
@@ -50,24 +50,23 @@ def _nested(dense: Dense, q: int, low: int, high: int) -> bool:
     return bool(dense.facts[q, KIND] != LINEAR and stretch(dense, q, low, high) > 0)
 
 
-@compiled
-def _cut(
-    dense: Dense, rows: Ints, start: int, stop: int, q: int, low: int, high: int, relaxed: bool, by_tree: bool,
-    spare: Ints,
-) -> int:  # fmt: skip
+@inner
+def _cut(dense: Dense, division: Division, start: int, stop: int, q: int, relaxed: bool, by_tree: bool) -> int:
     """Move the rows to their sides of the cut of column q; return where the right side starts, `NO_CUT` if none.
 
-    `low` and `high` are the ends of the column. The left side has the values up to the lower median; if that is all of
-    them, those below it. By tree, the border is one between children of the common ancestor, the one nearest to the
+    The box of the division is that of these rows. The left side has the values up to the lower median; if that is all
+    of them, those below it. By tree, the border is one between children of the common ancestor, the one nearest to the
     median.
     """
+    low, high, rows, spare, tally = division.low[q], division.high[q], division.rows, division.spare, division.tally
     if low == high:
         return NO_CUT
     size = stop - start
-    tally = np.zeros(high - low + 2, dtype=np.int64)
+    for code in range(high - low + 2):
+        tally[code] = 0
     for r in range(start, stop):
         tally[dense.code[rows[r], q] - low + 1] += 1
-    for code in range(1, len(tally)):
+    for code in range(1, high - low + 2):
         tally[code] += tally[code - 1]
     if relaxed:
         half = size // 2
@@ -126,32 +125,43 @@ class Way(NamedTuple):
 class Division(NamedTuple):
     """A table that is being divided: its rows, in an order that groups keep to, and what is still to be done.
 
-    `stack[:todo]` holds (start, stop) pairs; `done[0]` counts the finished groups, whose starts follow.
+    `stack[:todo]` holds (start, stop) pairs; `done[0]` counts the finished groups, whose starts follow. The rest is
+    filled and forgotten again and again: `spare` and `kept` hold rows, `low` and `high` a box, `extent` what it costs,
+    `wanted` the columns in the order to try them, `tally` counts codes.
     """
 
     rows: Ints
     todo: Ints
     stack: Ints
     done: Ints
+    spare: Ints
+    kept: Ints
+    low: Ints
+    high: Ints
+    extent: Floats
+    wanted: Ints
+    tally: Ints
 
 
-def division_of(rows: Ints) -> Division:
+def division_of(rows: Ints, dense: Dense) -> Division:
     """Return a division that has not begun: all rows are on the stack."""
-    stack = np.zeros((len(rows) + 2, 2), dtype=np.int64)
-    stack[0] = 0, len(rows)
-    return Division(rows, np.ones(1, dtype=np.int64), stack, np.zeros(len(rows) + 2, dtype=np.int64))
+    n, width = len(rows), dense.width
+    stack = np.zeros((n + 2, 2), dtype=np.int64)
+    stack[0] = 0, n
+    ints = [np.zeros(size, dtype=np.int64) for size in (n + 2, n, n, width, width, width, int(dense.kinds.max()) + 1)]
+    done, spare, kept, low, high, wanted, tally = ints
+    todo = np.ones(1, dtype=np.int64)
+    return Division(rows, todo, stack, done, spare, kept, low, high, np.zeros(width), wanted, tally)
 
 
-@compiled
+@bare
 def divide(dense: Dense, need: CompiledRequirements, division: Division, way: Way, limit: int) -> int:
     """Cut the ranges on the stack until none can be cut, or `limit` were tried; return the number of rows finished."""
     rows, todo, stack, done = division.rows, division.todo, division.stack, division.done
     order, widest, relaxed, by_tree = way.order, way.widest, way.relaxed, way.by_tree
-    spare = np.empty(len(rows), dtype=np.int64)
-    extent = np.zeros(dense.code.shape[1])
-    low, high = np.empty(len(extent), dtype=np.int64), np.empty(len(extent), dtype=np.int64)
-    wanted = order.copy()
-    kept = np.empty(len(rows), dtype=np.int64)
+    kept, wanted = division.kept, division.wanted
+    for place in range(len(order)):
+        wanted[place] = order[place]
     left, finished = todo[0], 0
     while left > 0 and limit > 0:
         limit -= 1
@@ -159,15 +169,15 @@ def divide(dense: Dense, need: CompiledRequirements, division: Division, way: Wa
         start, stop = stack[left, 0], stack[left, 1]
         border = NO_CUT
         if stop - start >= 2 * need.rows:
-            _fit(dense, rows, start, stop, low, high)
+            _fit(dense, rows, start, stop, division.low, division.high)
             if widest:
-                wanted[:] = order
-                _rank(dense, low, high, wanted, extent)
+                for place in range(len(order)):
+                    wanted[place] = order[place]
+                _rank(dense, division.low, division.high, wanted, division.extent)
             for r in range(start, stop):
                 kept[r] = rows[r]
             for place in range(len(wanted)):
-                q = wanted[place]
-                border = _cut(dense, rows, start, stop, q, low[q], high[q], relaxed, by_tree, spare)
+                border = _cut(dense, division, start, stop, wanted[place], relaxed, by_tree)
                 if border != NO_CUT:
                     if satisfied(need, rows, start, border) and satisfied(need, rows, border, stop):
                         break

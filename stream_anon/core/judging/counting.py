@@ -14,6 +14,8 @@ from stream_anon.core.privacy.base import SLACK
 from stream_anon.core.privacy.counting import EQUAL, RECURSIVE, SHARES
 
 Flags = npt.NDArray[np.bool_]
+NONE: int = np.int64(0)  # type: ignore[assignment]
+"""Zero as a variable has it: for 0 written out, numba compiles what is called once more."""
 
 
 @inner
@@ -37,7 +39,7 @@ def satisfied(need: CompiledRequirements, rows: Ints, start: int, stop: int) -> 
         if people < need.k:
             return False
     for m in range(len(need.kind)):
-        different, wanted, total = 0, need.least[m], 0
+        different, wanted, total = 0, need.least[m], NONE
         for r in range(start, stop):
             if many:
                 pair = need.pair[m, rows[r]]
@@ -107,7 +109,7 @@ def _tail(need: CompiledRequirements, m: int, rows: Ints, start: int, stop: int,
 @compiled
 def satisfied_by(need: CompiledRequirements, index: Ints) -> bool:
     """Tell whether these rows satisfy everything that is counted."""
-    return satisfied(need, index, 0, len(index))
+    return satisfied(need, index, NONE, len(index))
 
 
 @compiled

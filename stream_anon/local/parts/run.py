@@ -151,7 +151,7 @@ class PartedAnonymization:
         given whose rows depends on the places of the parts alone.
         """
         own, done = self._sources(), 0
-        self._sums = sums_of(self.schema, self._bins, ())
+        found: list[dict[str, Any]] = []
         numbers = range(len(own))
         odd = [_Task(n, own[n], _left(n), self._bins) for n in numbers if n % 2]
         even = [_Task(n, (*own[n], _left(n + 1)), _left(n), self._bins) for n in numbers if n % 2 == 0]
@@ -161,13 +161,15 @@ class PartedAnonymization:
                 done += 1
                 progress(done / (len(own) + 1))
             for task in tasks:
-                found = msgspec.json.decode((self.job.folder / f"{task.number}.done").read_bytes())
-                self.tally.add(found)
-                self._sums.merge(found["sums"])
+                found.append(msgspec.json.decode((self.job.folder / f"{task.number}.done").read_bytes()))
+                self.tally.add(found[-1])
         self._finished = len(own) + 1
         tally = self.tally
         if tally.published + tally.suppressed + tally.rejected.total() != tally.consumed:
             raise SpillError(f"{self.job.folder}: rows of it are missing; remove it, and begin again")
+        self._sums = sums_of(self.schema, self._bins, ())
+        for figures in found:
+            self._sums.merge(figures["sums"])
         self._limits.check(tally)
 
     def _sources(self) -> list[tuple[str, ...]]:
