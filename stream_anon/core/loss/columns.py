@@ -96,6 +96,7 @@ class ColumnSums:
         """Return the utility of each column."""
         rows, width = max(float(self._before[0, 0]), 1.0), len(self._columns)
         changed = np.abs(_correlations(self._after) - _correlations(self._before))
+        np.fill_diagonal(changed, 0.0)
         apart = changed.sum(axis=1) / max(width - 1, 1)
         return {
             name: ColumnUtility(float(np.abs(self._moved[q]).sum()) / 2 / rows, float(apart[q]))
