@@ -119,13 +119,16 @@ class Sampler:
         self._random = np.random.default_rng(seed)
         self._kept: list[Ints] = []
         self._ranks: list[Ints] = []
+        self._limit = 2**62
         self.seen = 0
 
     def add(self, qi: Ints) -> None:
         """Show more rows. Each draws a number, and those with the smallest stay."""
         self.seen += len(qi)
-        self._kept.append(qi)
-        self._ranks.append(self._random.integers(0, 2**62, len(qi)))
+        ranks = self._random.integers(0, 2**62, len(qi))
+        low = ranks < self._limit
+        self._kept.append(qi[low])
+        self._ranks.append(ranks[low])
         if sum(map(len, self._ranks)) > 4 * self._size:
             self._shrink()
 
@@ -133,6 +136,8 @@ class Sampler:
         ranks, kept = np.concatenate(self._ranks), np.concatenate(self._kept)
         chosen = np.sort(np.argsort(ranks, kind="stable")[: self._size])
         self._ranks, self._kept = [ranks[chosen]], [kept[chosen]]
+        if len(chosen) == self._size:
+            self._limit = int(ranks[chosen].max()) + 1
 
     def sample(self, width: int) -> Ints:
         """Return the positions of the rows that stayed."""

@@ -143,10 +143,10 @@ def _split(dense: Dense, judge: Judge, groups: list[Ints]) -> list[Ints]:
     low, high = np.empty(dense.width, dtype=np.int64), np.empty(dense.width, dtype=np.int64)
     while todo:
         index = todo.pop()
-        spare, losses = np.empty(len(index), dtype=np.int64), np.empty(len(index))
+        spare, merged, losses = np.empty_like(index), np.empty_like(index), np.empty(len(index))
         q = -1
         if len(index) >= 2 * judge.need.rows and len(index) >= 4:
-            _, q, code = best_cut(dense, judge.need, CutRoom(index, spare, losses, low, high), 0, len(index))
+            _, q, code = best_cut(dense, judge.need, CutRoom(index, spare, merged, losses, low, high), 0, len(index))
         if q < 0:
             done.append(index)
             continue

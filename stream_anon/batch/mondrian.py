@@ -11,7 +11,7 @@ from stream_anon.batch.partitioner import Support, Watch, unwatched
 from stream_anon.batch.shared.blocks import settled
 from stream_anon.batch.shared.cuts import Way, divide, division_of
 from stream_anon.batch.shared.dense import Dense, densify
-from stream_anon.core.batch import Batch
+from stream_anon.core.batch import Batch, cut
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.judge import Judge
 from stream_anon.core.schema import Schema
@@ -69,7 +69,7 @@ class Mondrian:
             if not judge.holds(everything):
                 return []
             starts = self._cut(dense, judge, everything, order, watch)
-            return np.split(everything, np.sort(starts)[1:])
+            return cut(everything, np.sort(starts)[1:].tolist())
 
         return settled(rows, schema, form)
 
@@ -87,7 +87,7 @@ class Mondrian:
         """Cut as often as people allow, ordering the rows in place, and return the starts of the blocks."""
         settings, finished = self._settings, 0
         way = Way(order, not settings.order, settings.variant == "relaxed", settings.categories == "tree")
-        division = division_of(rows)
+        division = division_of(rows, dense)
         while division.todo[0]:
             finished += divide(dense, judge.need, division, way, AT_ONCE)
             watch(finished)

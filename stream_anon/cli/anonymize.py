@@ -42,6 +42,7 @@ from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
 from stream_anon.policy import LoadedPolicy
 from stream_anon.report import page_of, render
+from stream_anon.report.measures import measure_tables
 from stream_anon.report.parts import Tile
 from stream_anon.report.result import NO_SUBJECT
 
@@ -172,7 +173,8 @@ def _page(run: Anonymization, files: list[tuple[str, Path]], cpu_seconds: float)
     lead = f"{files[0][1].name} under the policy {name}, by the batch algorithm {run.algorithm}."
     tile = Tile("Work", f"{cpu_seconds:.3g} s", f"of processor time, {peak_mb():,.0f} MB")
     page = page_of(result_of(run.tally, run.groups), f"Result of {name}", lead, [tile])
-    return render(replace(page, parts=(*page.parts, *provenance(run.schema, files))))
+    parts = (*page.parts, *measure_tables(run.measures().data()), *provenance(run.schema, files))
+    return render(replace(page, parts=parts))
 
 
 def options_of(settings: list[str]) -> dict[str, Any]:

@@ -25,6 +25,9 @@ from stream_anon.local.parts.place import job_digest, kept_folder, private_folde
 from stream_anon.local.parts.run import Job, PartedAnonymization, Sizes
 from stream_anon.observe.limits import Limits
 
+AT_ONCE = 50_000
+"""Rows read at once: enough that nothing is spent on the parts, few enough to be forgotten."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -59,7 +62,7 @@ def anonymize_in_parts(
     with _ended_by_signal(), _told(out), _folder(data, out, schema, asked) as folder:
         job = Job(schema, asked.algorithm, asked.options, asked.seed, folder, out.resolve(), asked.quote_formulas)
         run = PartedAnonymization(job, asked.sizes(), asked.workers, asked.limits)
-        run.read(read_parts(data), DeadLetters(letters, bar.quiet), bar("reading"))
+        run.read(read_parts(data, AT_ONCE), DeadLetters(letters, bar.quiet), bar("reading"))
         run.warm_up()
         bar.total = sum(run.counts)
         run.divide(bar(f"grouping {len(run.counts)} parts ({asked.algorithm})"))

@@ -67,10 +67,15 @@ def together(groups: Sequence[Group]) -> Iterator[tuple[Released, list[int]]]:
 
 def rows_of(released: Released, places: Sequence[int]) -> tuple[Ints, Ints]:
     """Return the rows of some groups, one group after the other, and where each begins among them."""
-    starts, chosen = np.asarray(released.starts, dtype=np.int64), np.asarray(places, dtype=np.int64)
-    sizes = starts[chosen + 1] - starts[chosen]
+    starts = released.starts
+    if 4 * len(places) > len(starts):
+        every, chosen = np.array(starts), np.array(places)
+        first, sizes = every[chosen], every[chosen + 1] - every[chosen]
+    else:
+        first = np.array([starts[place] for place in places], dtype=np.int64)
+        sizes = np.array([starts[place + 1] for place in places], dtype=np.int64) - first
     begins = np.concatenate([[0], np.cumsum(sizes)])
-    return np.repeat(starts[chosen] - begins[:-1], sizes) + np.arange(begins[-1]), begins
+    return np.repeat(first - begins[:-1], sizes) + np.arange(begins[-1]), begins
 
 
 class PublishedColumns(NamedTuple):
@@ -102,18 +107,18 @@ def columns_of(released: Released, places: Sequence[int]) -> PublishedColumns:
         else:
             label = lru_cache(maxsize=65_536)(hierarchy.label)
             labels[column.name] = list(map(label, released.low[places, q].tolist(), released.high[places, q].tolist()))
-    told, sizes = [released.envelope(place) for place in places], np.diff(begins)
-    first = np.array([envelope.first for envelope in told], dtype=np.int64)
+    sizes, before = np.diff(begins), 0 if released.earlier is None else len(released.earlier)
+    people: list[int | None] = list(map(released.people.__getitem__, places)) if schema.subject else [None] * len(sizes)
     return PublishedColumns(
         sizes=sizes,
         labels=labels,
         values={name: released.values[rows, p] for p, name in enumerate(schema.published)},
         policy=schema.template.policy,
-        group=[envelope.group for envelope in told],
-        row=np.arange(len(rows)) + np.repeat(first - begins[:-1], sizes),
-        size=[envelope.size for envelope in told],
-        subjects=[envelope.subjects for envelope in told],
-        loss=[envelope.loss for envelope in told],
+        group=list(map(released.ids.__getitem__, places)),
+        row=np.arange(before, before + len(rows)) - np.repeat(begins[:-1], sizes),
+        size=(sizes + before).tolist(),
+        subjects=people,
+        loss=list(map(released.told.__getitem__, places)),
     )
 
 

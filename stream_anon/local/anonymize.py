@@ -14,7 +14,8 @@ from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import Decoder, Reader, Rejection
 from stream_anon.core.gate import Group
-from stream_anon.core.loss.classes import ClassMeasures, measure_classes
+from stream_anon.core.loss.classes import Classes, ClassMeasures, ClassSums
+from stream_anon.core.loss.columns import bins_of
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part
 from stream_anon.formats.writers import RecordWriter
@@ -113,9 +114,18 @@ class Anonymization:
 
     def measures(self) -> ClassMeasures:
         """Return what the papers measure of the classes; sensitive values count as they came."""
-        released = [group.released for group in self.groups[:1]]
-        sizes = np.diff(released[0].starts).tolist() if released else []
-        width = len(self.schema.sensitive)
-        codes = released[0].rows.sensitive if released else np.empty((0, width), dtype=np.int64)
-        names = [column.name for column in self.schema.sensitive]
-        return measure_classes(sizes, codes, names, self.tally.suppressed, self.schema.requirements.k)
+        qi = np.empty((0, len(self.schema.quasi)), dtype=np.int64) if self.rows is None else self.rows.qi
+        sums = sums_of(self.schema, bins_of(qi), self.groups)
+        sums.suppress(self.tally.suppressed)
+        return sums.measures(self.schema.requirements.k)
+
+
+def sums_of(schema: Schema, bins: list[list[int]], groups: Sequence[Group]) -> ClassSums:
+    """Return the sums of groups that were released together, all of them."""
+    columns = [(column.name, column.hierarchy) for column in schema.quasi]
+    sums = ClassSums(columns, [column.name for column in schema.sensitive], bins)
+    for group in groups[:1]:
+        found = group.released
+        starts = np.array(found.starts, dtype=np.int64)
+        sums.add(Classes(found.rows.qi, found.rows.sensitive, starts, found.low, found.high, found.losses))
+    return sums

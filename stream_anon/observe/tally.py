@@ -14,6 +14,7 @@ from stream_anon.core.decode import LineCount, Rejection
 from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats, Ints, Tree
 from stream_anon.core.loss.sensitive import sensitive_loss
+from stream_anon.core.publish import rows_of
 
 _BINS = 4096
 
@@ -96,18 +97,18 @@ class Tally:
         for _, run in groupby(groups, key=lambda group: id(group.released)):
             some = list(run)
             released, places = some[0].released, [group.place for group in some]
-            sizes = np.array([len(group) for group in some])
+            rows, begins = rows_of(released, places)
+            sizes = np.diff(begins)
             self.published += int(sizes.sum())
-            self.groups.update([str(released.reasons[place]) for place in places])
-            fewest = min([released.people[place] for place in places])
+            self.groups.update(map(str, map(released.reasons.__getitem__, places)))
+            fewest = min(map(released.people.__getitem__, places))
             self.smallest = min(self.smallest or fewest, fewest)
             self._losses += sizes @ released.losses[places]
-            self._loss += float(sizes @ np.array([released.loss[place] for place in places]))
+            self._loss += float(sizes @ np.array(list(map(released.loss.__getitem__, places))))
             for group in some if released.shown is not released.rows.sensitive else ():
                 for name, nodes in group.raised.items():
                     self._raise(name, nodes, group)
-        if groups:
-            self.delays.add(now - np.concatenate([group.arrived for group in groups]))
+            self.delays.add(now - released.rows.arrived[rows])
 
     def _raise(self, name: str, nodes: Ints, group: Group) -> None:
         [tree] = [column.hierarchy for column in group.schema.sensitive if column.name == name]

@@ -117,6 +117,23 @@ def test_one_part_is_the_whole(place: Path) -> None:
     assert Path("o.jsonl").read_bytes() == Path("w.jsonl").read_bytes()
 
 
+def test_measures_of_parts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One part measures what the whole does; several have figures of all rows."""
+    one = anonymized("o.jsonl", place / "f", Sizes(parts=1)).summary()["measures"]
+    command = ["anonymize", "t.csv", "-p", "policy.yaml", "-o", "w.jsonl", "-a", "mondrian", "--json"]
+    assert run_command([*command, "--html", "w.html"]) == 0
+    whole = json.loads(capsys.readouterr().out)["measures"]
+    assert one == whole
+    assert "KL divergence" in Path("w.html").read_text()
+    run = anonymized("p.jsonl", place / "g", SMALL)
+    found, sizes = run.summary()["measures"], Counter()
+    for line in Path("p.jsonl").read_text().splitlines():
+        sizes[json.loads(line)["_anon"]["group"]] += 1
+    assert found["discernibility"] == round(sum(size**2 for size in sizes.values()) / 1500, 5)
+    assert found["average_class_size"] == round(1500 / len(sizes) / 4, 5)
+    assert set(found["columns"]) == {"age", "zip"}
+
+
 def test_facts_of_the_whole(place: Path) -> None:
     """A distribution is estimated from all rows: no part alone has seen enough of them."""
     Path("policy.yaml").write_text(POLICY + T_CLOSE)

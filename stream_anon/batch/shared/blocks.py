@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from stream_anon.core.batch import Batch
+from stream_anon.core.batch import Batch, cut
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.judge import Judge
 from stream_anon.core.judging.veto import Veto
@@ -59,5 +59,14 @@ def _loss(rows: Batch, groups: list[Ints], schema: Schema) -> float:
 
 
 def _in_order(groups: list[Ints]) -> list[Ints]:
-    """Return the groups by their first rows."""
-    return sorted((np.sort(group) for group in groups), key=lambda group: int(group[0]))
+    """Return the groups by their first rows, those of each in ascending order."""
+    if not groups:
+        return []
+    sizes = np.array(list(map(len, groups)))
+    rows = np.concatenate(groups)
+    first = np.minimum.reduceat(rows, np.concatenate([[0], np.cumsum(sizes)[:-1]]))
+    order = np.argsort(first, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    ordered = np.sort(np.repeat(place, sizes) * (int(rows.max()) + 1) + rows) % (int(rows.max()) + 1)
+    return cut(ordered, np.cumsum(sizes[order])[:-1].tolist())

@@ -8,7 +8,7 @@ import numpy as np
 
 from stream_anon.batch.shared.dense import Dense, box_price, stretch
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.kernels import compiled, inner, kernel
+from stream_anon.core.kernels import inner, kernel
 
 LARGE = 1 << 40
 EMPTY = -1
@@ -50,7 +50,7 @@ def empty_classes(group: Ints, count: int, width: int) -> Classes:
     )
 
 
-@kernel
+@inner
 def widen(dense: Dense, low: Ints, high: Ints, row: int) -> bool:
     """Widen a box to hold a row and tell whether it grew."""
     grew = False
@@ -124,7 +124,7 @@ def tighten(dense: Dense, classes: Classes, c: int) -> None:
     classes.loss[c] = box_price(dense, classes.low[c], classes.high[c])
 
 
-@compiled
+@kernel
 def settle(dense: Dense, classes: Classes, count: int) -> None:
     """Build the classes that `group` names."""
     for row in range(len(classes.group)):
@@ -138,7 +138,7 @@ def settle(dense: Dense, classes: Classes, count: int) -> None:
     classes.used[0] = count
 
 
-@compiled
+@kernel
 def added(dense: Dense, classes: Classes, row: int, cost: Floats) -> None:
     """Compute what the row would add to the loss of each class."""
     for c in range(len(cost)):
@@ -149,7 +149,7 @@ def added(dense: Dense, classes: Classes, row: int, cost: Floats) -> None:
         cost[c] = (size + 1) * total - size * classes.loss[c]
 
 
-@compiled
+@kernel
 def join(dense: Dense, classes: Classes, row: int, c: int) -> None:
     """Put a row that has no class into class c."""
     put(dense, classes, row, c)

@@ -10,25 +10,32 @@ from stream_anon.batch.shared.dense import Dense, stretch
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.judging.counting import satisfied
 from stream_anon.core.judging.need import CompiledRequirements
-from stream_anon.core.kernels import LINEAR, compiled, inner
+from stream_anon.core.kernels import LINEAR, inner, kernel
 
 KIND = 0
 NO_CUT = -1
 
 
-@compiled
-def rank(dense: Dense, rows: Ints, start: int, stop: int, order: Ints, extent: Floats) -> None:
-    """Sort the columns in `order` by what they cost over these rows, most expensive first, ties as they are.
+@inner
+def _fit(dense: Dense, rows: Ints, start: int, stop: int, low: Ints, high: Ints) -> None:
+    """Fit a box to these rows, all columns of a row at once: a row is fetched far more slowly than it is compared."""
+    for q in range(len(low)):
+        low[q] = high[q] = dense.code[rows[start], q]
+    for r in range(start + 1, stop):
+        row = rows[r]
+        for q in range(len(low)):
+            code = dense.code[row, q]
+            low[q], high[q] = min(low[q], code), max(high[q], code)
+
+
+@inner
+def _rank(dense: Dense, low: Ints, high: Ints, order: Ints, extent: Floats) -> None:
+    """Sort the columns in `order` by what the box costs in them, most expensive first, ties as they are.
 
     A column in which all rows agree costs nothing and comes last.
     """
-    for place in range(len(order)):
-        q = order[place]
-        low = high = dense.code[rows[start], q]
-        for r in range(start + 1, stop):
-            code = dense.code[rows[r], q]
-            low, high = min(low, code), max(high, code)
-        extent[q] = stretch(dense, q, low, high)
+    for q in range(len(low)):
+        extent[q] = stretch(dense, q, low[q], high[q])
     for place in range(1, len(order)):
         q, back = order[place], place
         while back > 0 and extent[order[back - 1]] < extent[q]:
@@ -43,24 +50,23 @@ def _nested(dense: Dense, q: int, low: int, high: int) -> bool:
     return bool(dense.facts[q, KIND] != LINEAR and stretch(dense, q, low, high) > 0)
 
 
-@compiled
-def cut(dense: Dense, rows: Ints, start: int, stop: int, q: int, relaxed: bool, by_tree: bool, spare: Ints) -> int:
+@inner
+def _cut(dense: Dense, division: Division, start: int, stop: int, q: int, relaxed: bool, by_tree: bool) -> int:
     """Move the rows to their sides of the cut of column q; return where the right side starts, `NO_CUT` if none.
 
-    The left side has the values up to the lower median; if that is all of them, those below it. By tree, the border is
-    one between children of the common ancestor, the one nearest to the median.
+    The box of the division is that of these rows. The left side has the values up to the lower median; if that is all
+    of them, those below it. By tree, the border is one between children of the common ancestor, the one nearest to the
+    median.
     """
-    low = high = dense.code[rows[start], q]
-    for r in range(start + 1, stop):
-        code = dense.code[rows[r], q]
-        low, high = min(low, code), max(high, code)
+    low, high, rows, spare, tally = division.low[q], division.high[q], division.rows, division.spare, division.tally
     if low == high:
         return NO_CUT
     size = stop - start
-    tally = np.zeros(high - low + 2, dtype=np.int64)
+    for code in range(high - low + 2):
+        tally[code] = 0
     for r in range(start, stop):
         tally[dense.code[rows[r], q] - low + 1] += 1
-    for code in range(1, len(tally)):
+    for code in range(1, high - low + 2):
         tally[code] += tally[code - 1]
     if relaxed:
         half = size // 2
@@ -119,31 +125,43 @@ class Way(NamedTuple):
 class Division(NamedTuple):
     """A table that is being divided: its rows, in an order that groups keep to, and what is still to be done.
 
-    `stack[:todo]` holds (start, stop) pairs; `done[0]` counts the finished groups, whose starts follow.
+    `stack[:todo]` holds (start, stop) pairs; `done[0]` counts the finished groups, whose starts follow. The rest is
+    filled and forgotten again and again: `spare` and `kept` hold rows, `low` and `high` a box, `extent` what it costs,
+    `wanted` the columns in the order to try them, `tally` counts codes.
     """
 
     rows: Ints
     todo: Ints
     stack: Ints
     done: Ints
+    spare: Ints
+    kept: Ints
+    low: Ints
+    high: Ints
+    extent: Floats
+    wanted: Ints
+    tally: Ints
 
 
-def division_of(rows: Ints) -> Division:
+def division_of(rows: Ints, dense: Dense) -> Division:
     """Return a division that has not begun: all rows are on the stack."""
-    stack = np.zeros((len(rows) + 2, 2), dtype=np.int64)
-    stack[0] = 0, len(rows)
-    return Division(rows, np.ones(1, dtype=np.int64), stack, np.zeros(len(rows) + 2, dtype=np.int64))
+    n, width = len(rows), dense.width
+    stack = np.zeros((n + 2, 2), dtype=np.int64)
+    stack[0] = 0, n
+    ints = [np.zeros(size, dtype=np.int64) for size in (n + 2, n, n, width, width, width, int(dense.kinds.max()) + 1)]
+    done, spare, kept, low, high, wanted, tally = ints
+    todo = np.ones(1, dtype=np.int64)
+    return Division(rows, todo, stack, done, spare, kept, low, high, np.zeros(width), wanted, tally)
 
 
-@compiled
+@kernel
 def divide(dense: Dense, need: CompiledRequirements, division: Division, way: Way, limit: int) -> int:
     """Cut the ranges on the stack until none can be cut, or `limit` were tried; return the number of rows finished."""
     rows, todo, stack, done = division.rows, division.todo, division.stack, division.done
     order, widest, relaxed, by_tree = way.order, way.widest, way.relaxed, way.by_tree
-    spare = np.empty(len(rows), dtype=np.int64)
-    extent = np.zeros(dense.code.shape[1])
-    wanted = order.copy()
-    kept = np.empty(len(rows), dtype=np.int64)
+    kept, wanted = division.kept, division.wanted
+    for place in range(len(order)):
+        wanted[place] = order[place]
     left, finished = todo[0], 0
     while left > 0 and limit > 0:
         limit -= 1
@@ -151,13 +169,15 @@ def divide(dense: Dense, need: CompiledRequirements, division: Division, way: Wa
         start, stop = stack[left, 0], stack[left, 1]
         border = NO_CUT
         if stop - start >= 2 * need.rows:
+            _fit(dense, rows, start, stop, division.low, division.high)
             if widest:
-                wanted[:] = order
-                rank(dense, rows, start, stop, wanted, extent)
+                for place in range(len(order)):
+                    wanted[place] = order[place]
+                _rank(dense, division.low, division.high, wanted, division.extent)
+            for r in range(start, stop):
+                kept[r] = rows[r]
             for place in range(len(wanted)):
-                for r in range(start, stop):
-                    kept[r] = rows[r]
-                border = cut(dense, rows, start, stop, wanted[place], relaxed, by_tree, spare)
+                border = _cut(dense, division, start, stop, wanted[place], relaxed, by_tree)
                 if border != NO_CUT:
                     if satisfied(need, rows, start, border) and satisfied(need, rows, border, stop):
                         break

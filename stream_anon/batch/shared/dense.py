@@ -24,6 +24,9 @@ from stream_anon.core.schema import Schema
 TABLE_LIMIT = 512
 """Different values of a column up to which all stretches are priced beforehand: 2 MiB at most."""
 
+ENOUGH = 100_000
+"""Rows by which the columns are put into their order: of more, every so many-th."""
+
 PEAKS = -1
 """The `size` of a column whose stretches cost what their dearest pair of neighbours does."""
 
@@ -65,8 +68,9 @@ def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[
     """
     prices = schema.prices if prices is None else prices
     n = len(rows)
-    other = (np.arange(n) * 2654435761 + 1) % max(n, 1)  # a fixed, scattered partner for each row
-    low, high = np.minimum(rows.qi, rows.qi[other]), np.maximum(rows.qi, rows.qi[other])
+    some = np.arange(min(n, ENOUGH)) * n // max(min(n, ENOUGH), 1)
+    one, other = rows.qi[some], rows.qi[(some * 2654435761 + 1) % max(n, 1)]  # a fixed, scattered partner for each row
+    low, high = np.minimum(one, other), np.maximum(one, other)
     telling = (cell_prices(prices.facts, prices.values, low, high) * prices.weight).sum(axis=0)
     order = np.argsort(-telling, kind="stable")
     facts, weight = prices.facts[order], prices.weight[order]
@@ -75,7 +79,7 @@ def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[
     tables: list[Floats] = [np.zeros(1)]
     start, size, used = [], [], 1
     for place, q in enumerate(order.tolist()):
-        found, code[:, place] = np.unique(rows.qi[:, q], return_inverse=True)
+        found, code[:, place] = _coded(rows.qi[:, q])
         points.append(found)
         small = len(found) <= TABLE_LIMIT
         nested = not small and (nests(prices, q) or int(prices.facts[q, KIND]) == PEAK_TABLE)
@@ -101,6 +105,20 @@ def densify(rows: Batch, schema: Schema, prices: Prices | None = None) -> tuple[
         weight=weight,
     )
     return dense, order
+
+
+def _coded(values: Ints) -> tuple[Ints, Ints]:
+    """Return the different values, ascending, and the place of each value among them: looked up where they lie close.
+
+    >>> _coded(np.array([7, 9, 7]))
+    (array([7, 9]), array([0, 1, 0]))
+    """
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low > 4 * len(values):
+        return np.unique(values, return_inverse=True)
+    there = np.zeros(high - low + 1, dtype=np.bool_)
+    there[values - low] = True
+    return np.flatnonzero(there) + low, (np.cumsum(there) - 1)[values - low]
 
 
 def _peaks(facts: Ints, values: Floats, q: int, points: Ints) -> Floats:

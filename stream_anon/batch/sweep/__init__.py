@@ -14,7 +14,7 @@ from stream_anon.batch.shared.leftovers import members_of, place_leftovers
 from stream_anon.batch.sweep.improve import improve
 from stream_anon.batch.sweep.index import index_of
 from stream_anon.batch.sweep.lattice import Lattice, lattice_of
-from stream_anon.batch.sweep.search import Search
+from stream_anon.batch.sweep.search import Search, room_of
 from stream_anon.batch.sweep.settings import SweepSettings
 from stream_anon.batch.sweep.walk import walk, walk_room
 from stream_anon.core.batch import Batch
@@ -78,7 +78,7 @@ class Sweep:
             index = index_of(lattice, classes, count, np.random.default_rng(self._seed))
             search = Search(dense, classes, index, judge.need)
             for _ in range(self._settings.rounds):
-                improve(search, self._settings.near)
+                improve(search, room_of(search, self._settings.near))
         watch(int((group >= 0).sum()))
         return members_of(group)
 
@@ -86,7 +86,7 @@ class Sweep:
 def _walk(dense: Dense, lattice: Lattice, judge: Judge, watch: Watch) -> tuple[Ints, int]:
     """Return the class of each row, `NOWHERE` for leftovers, and the number of classes."""
     n, need = len(dense.code), judge.need
-    room = walk_room(n, need.rows)
+    room = walk_room(n, need.rows, dense.width)
     state = room.state
     vector, end = 0, len(lattice.vectors)
     while vector < end and state[0] >= need.rows:

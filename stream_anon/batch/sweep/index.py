@@ -10,7 +10,7 @@ from stream_anon.batch.shared.classes import Classes
 from stream_anon.batch.shared.dense import Dense, stretch
 from stream_anon.batch.sweep.lattice import Lattice
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.kernels import compiled, inner
+from stream_anon.core.kernels import inner, kernel
 
 HUGE = 1e18
 REACH = 400
@@ -98,7 +98,7 @@ def _bucket_of_class(index: Index, classes: Classes, c: int) -> int:
     return bucket_of(index, grain, classes.low[c])
 
 
-@compiled
+@kernel
 def reindex(index: Index, classes: Classes) -> None:
     """Rebuild the index from all classes."""
     start, item = index.start, index.item

@@ -11,7 +11,6 @@ from stream_anon.batch.shared.dense import Dense
 from stream_anon.batch.sweep.index import Index
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.judging.need import CompiledRequirements
-from stream_anon.core.kernels import compiled
 
 POOL = 4_096
 """Rows pooled at most."""
@@ -27,10 +26,11 @@ class Search(NamedTuple):
 
 
 class CutRoom(NamedTuple):
-    """Rows to cut, and the room for it: the same rows in the order of a column, losses up to each, and a box."""
+    """Rows to cut, and the room for it: the same rows in the order of a column, losses up to each, a box."""
 
     rows: Ints
     sorted_rows: Ints
+    merged: Ints
     left_loss: Floats
     low: Ints
     high: Ints
@@ -40,7 +40,8 @@ class Room(NamedTuple):
     """Arrays that are filled and forgotten again and again.
 
     `rows` and `spare` hold rows of the classes at hand, `given` counts rows promised by each class, `low` and `high`
-    are a box. `sorted_rows` and `left_loss` are of a cut, `todo` of its parts; `distance` and `found` of near classes.
+    are a box. `sorted_rows`, `merged` and `left_loss` are of a cut, `todo` of its parts; `distance` and `found` of near
+    classes.
     """
 
     rows: Ints
@@ -49,13 +50,13 @@ class Room(NamedTuple):
     low: Ints
     high: Ints
     sorted_rows: Ints
+    merged: Ints
     left_loss: Floats
     distance: Floats
     found: Ints
     todo: Ints
 
 
-@compiled
 def room_of(search: Search, near: int) -> Room:
     """Return room for searches among these rows, with `near` classes looked at."""
     n, width = search.dense.code.shape
@@ -65,6 +66,7 @@ def room_of(search: Search, near: int) -> Room:
         np.zeros(len(search.classes.size), dtype=np.int64),
         np.empty(width, dtype=np.int64),
         np.empty(width, dtype=np.int64),
+        np.empty(POOL, dtype=np.int64),
         np.empty(POOL, dtype=np.int64),
         np.empty(POOL),
         np.empty(near),

@@ -8,9 +8,9 @@ from stream_anon.batch.sweep.index import HUGE, REACH, bucket_of, nearest
 from stream_anon.batch.sweep.peel import LITTLE
 from stream_anon.batch.sweep.search import Room, Search
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.judging.counting import satisfied
+from stream_anon.core.judging.counting import NONE, satisfied
 from stream_anon.core.judging.need import CompiledRequirements
-from stream_anon.core.kernels import inner
+from stream_anon.core.kernels import inner, kernel
 
 
 @inner
@@ -71,9 +71,9 @@ def _givers_hold(classes: Classes, need: CompiledRequirements, rows: Ints, first
     return True
 
 
-@inner
-def trade(search: Search, room: Room, c: int, q: int, extreme: int) -> bool:
-    """Exchange the rows with that code in column q for as many others as class c needs, and tell whether that paid.
+@kernel
+def trade(search: Search, room: Room) -> None:
+    """Exchange the rows at each end of each column of every class for as many others as it needs, where that pays.
 
     1. Divide the class; see what its places elsewhere cost those who leave.
     2. Promise the cheapest spare rows to the class, one by one.
@@ -82,57 +82,70 @@ def trade(search: Search, room: Room, c: int, q: int, extreme: int) -> bool:
     """
     dense, classes, index, need = search.dense, search.classes, search.places, search.need
     rest, gone, given, low, high = room.rows, room.spare, room.given, room.low, room.high
-    leave, stay, before = 0, 0, classes.size[c]
-    row = classes.head[c]
-    clear(low, high)
-    while row >= 0:
-        if dense.code[row, q] == extreme:
-            gone[leave] = row
-            leave += 1
-        else:
-            rest[stay] = row
-            stay += 1
-            widen(dense, low, high, row)
-        row = classes.after[row]
-    fill = min(before, max(need.rows, stay)) - stay
-    if 2 * leave > before or fill <= 0:
-        return False
-    size = stay + fill
-    kernel = size * box_price(dense, low, high)
-    gain = before * classes.loss[c] - kernel - LITTLE
-    for a in range(leave):
-        place, price = nearest(dense, classes, index, gone[a], gain, c)
-        if place < 0:
-            return False
-        gain -= price
-    gain += kernel  # what the new class may cost
-    total = stay
-    while total < size:
-        pick = _spare(search, room, c, size, gain)
-        if pick < 0:
-            break
-        e = classes.group[pick]
-        given[e] += 1
-        gain += classes.loss[e]
-        classes.group[pick] = -1 - e
-        rest[total] = pick
-        total += 1
-        widen(dense, low, high, pick)
-    good = total == size and satisfied(need, rest, 0, total) and _givers_hold(classes, need, rest, stay, total, given)
-    for a in range(stay, total):
-        classes.group[rest[a]] = -1 - classes.group[rest[a]]
-        given[classes.group[rest[a]]] = 0
-    if not good:
-        return False
-    for a in range(stay, total):
-        e = classes.group[rest[a]]
-        unlink(classes, rest[a])
-        put(dense, classes, rest[a], c)
-        tighten(dense, classes, e)
-    for a in range(leave):
-        place, price = nearest(dense, classes, index, gone[a], HUGE, c)
-        if place >= 0:
-            unlink(classes, gone[a])
-            put(dense, classes, gone[a], place)
-    tighten(dense, classes, c)
-    return True
+    for c in range(classes.used[0]):
+        for end in range(2 * dense.code.shape[1]):
+            q = end >> 1
+            if classes.loss[c] <= 0.0 or classes.low[c, q] >= classes.high[c, q]:
+                continue
+            extreme = classes.low[c, q] if end & 1 else classes.high[c, q]
+            leave, stay, before = 0, 0, classes.size[c]
+            row = classes.head[c]
+            clear(low, high)
+            while row >= 0:
+                if dense.code[row, q] == extreme:
+                    gone[leave] = row
+                    leave += 1
+                else:
+                    rest[stay] = row
+                    stay += 1
+                    widen(dense, low, high, row)
+                row = classes.after[row]
+            fill = min(before, max(need.rows, stay)) - stay
+            if 2 * leave > before or fill <= 0:
+                continue
+            size = stay + fill
+            kernel = size * box_price(dense, low, high)
+            gain = before * classes.loss[c] - kernel - LITTLE
+            housed = 0
+            while housed < leave:
+                place, price = nearest(dense, classes, index, gone[housed], gain, c)
+                if place < 0:
+                    break
+                gain -= price
+                housed += 1
+            if housed < leave:
+                continue
+            gain += kernel  # what the new class may cost
+            total = stay
+            while total < size:
+                pick = _spare(search, room, c, size, gain)
+                if pick < 0:
+                    break
+                e = classes.group[pick]
+                given[e] += 1
+                gain += classes.loss[e]
+                classes.group[pick] = -1 - e
+                rest[total] = pick
+                total += 1
+                widen(dense, low, high, pick)
+            good = (
+                total == size
+                and satisfied(need, rest, NONE, total)
+                and _givers_hold(classes, need, rest, stay, total, given)
+            )
+            for a in range(stay, total):
+                classes.group[rest[a]] = -1 - classes.group[rest[a]]
+                given[classes.group[rest[a]]] = 0
+            if not good:
+                continue
+            for a in range(stay, total):
+                e = classes.group[rest[a]]
+                unlink(classes, rest[a])
+                put(dense, classes, rest[a], c)
+                tighten(dense, classes, e)
+            for a in range(leave):
+                place, price = nearest(dense, classes, index, gone[a], HUGE, c)
+                if place >= 0:
+                    unlink(classes, gone[a])
+                    put(dense, classes, gone[a], place)
+            tighten(dense, classes, c)

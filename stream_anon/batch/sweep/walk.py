@@ -11,7 +11,7 @@ from stream_anon.batch.sweep.lattice import Lattice
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.counting import satisfied
 from stream_anon.core.judging.need import CompiledRequirements
-from stream_anon.core.kernels import compiled, inner
+from stream_anon.core.kernels import inner, kernel
 
 NOWHERE = -1
 
@@ -20,7 +20,7 @@ class WalkRoom(NamedTuple):
     """How far a walk is, and the room it works in.
 
     `state` is (rows left, classes so far), `left` the rows left, `group` the class of each row. `table` finds classes
-    by their names: keys, stamps, sizes and numbers; `slots` is the place of each row in it.
+    by their names: keys, stamps, sizes and numbers; `slots` is the place of each row in it, `base` where cells start.
     """
 
     state: Ints
@@ -30,9 +30,10 @@ class WalkRoom(NamedTuple):
     rows: Ints
     starts: Ints
     table: Ints
+    base: Ints
 
 
-def walk_room(n: int, least: int) -> WalkRoom:
+def walk_room(n: int, least: int, width: int) -> WalkRoom:
     """Return room for a walk over n rows, whose classes have `least` rows at the least."""
     return WalkRoom(
         state=np.array([n, 0], dtype=np.int64),
@@ -42,6 +43,7 @@ def walk_room(n: int, least: int) -> WalkRoom:
         rows=np.empty(n, dtype=np.int64),
         starts=np.empty(n // least + 2, dtype=np.int64),
         table=np.zeros((4, 1 << max(6, int(2 * n).bit_length())), dtype=np.int64),
+        base=np.empty(width, dtype=np.int64),
     )
 
 
@@ -60,7 +62,7 @@ def slot_of(name: int, mask: int) -> int:
     return (name ^ (name >> 29)) & mask
 
 
-@compiled
+@inner
 def candidates(dense: Dense, lattice: Lattice, room: WalkRoom, least: int, vector: int, count: int) -> int:
     """Sort the first `count` rows that are left into classes; those of `least` rows follow one another in `rows`.
 
@@ -72,7 +74,7 @@ def candidates(dense: Dense, lattice: Lattice, room: WalkRoom, least: int, vecto
     while width < 2 * count:
         width *= 2
     mask, found, stamp = width - 1, 0, vector + 1
-    base = np.empty(len(lattice.base), dtype=np.int64)
+    base = room.base
     for q in range(len(base)):
         base[q] = lattice.base[q] + lattice.vectors[vector, q] * lattice.kinds[q]
     for a in range(count):
@@ -107,7 +109,7 @@ def candidates(dense: Dense, lattice: Lattice, room: WalkRoom, least: int, vecto
     return found
 
 
-@compiled
+@kernel
 def walk(dense: Dense, lattice: Lattice, need: CompiledRequirements, room: WalkRoom, vector: int, stop: int) -> int:
     """Walk the vectors from `vector` to `stop`, taking out every class that has enough people; return the next one."""
     state, group, rows, starts = room.state, room.group, room.rows, room.starts
@@ -127,7 +129,7 @@ def walk(dense: Dense, lattice: Lattice, need: CompiledRequirements, room: WalkR
     return vector
 
 
-@compiled
+@inner
 def compact(left: Ints, count: int, group: Ints) -> int:
     """Drop the rows that have a class from `left` and return how many remain."""
     kept = 0

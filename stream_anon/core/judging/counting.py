@@ -14,6 +14,8 @@ from stream_anon.core.privacy.base import SLACK
 from stream_anon.core.privacy.counting import EQUAL, RECURSIVE, SHARES
 
 Flags = npt.NDArray[np.bool_]
+NONE: int = np.int64(0)  # type: ignore[assignment]
+"""Zero as a variable has it: for 0 written out, numba compiles what is called once more."""
 
 
 @inner

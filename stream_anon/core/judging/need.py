@@ -9,6 +9,7 @@ import numpy as np
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.core.privacy import PrivacyModel, SensitiveModel
+from stream_anon.core.privacy.base import all_different
 from stream_anon.core.privacy.counting import CountRule
 
 
@@ -41,8 +42,8 @@ def need_of(rows: Batch, models: tuple[PrivacyModel, ...]) -> tuple[CompiledRequ
     rules = [(model, _rules(model)) for model in models]
     counted = [rule for _, found in rules for rule in found or ()]
     k = max([1, *(model.k for model in models)])
-    people, person = np.unique(rows.subject, return_inverse=True)
-    alone = len(people) == len(rows)
+    alone = all_different(rows.subject)
+    people, person = (rows.subject, rows.subject) if alone else np.unique(rows.subject, return_inverse=True)
     values: list[Ints] = []
     demand, share = [0], [0.0]  # the first mark is the number of the question
     for rule in counted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_anon.core.gate import Group
+from stream_anon.core.hierarchy import Ints
 from stream_anon.formats.format import Format, TableError
 from stream_anon.formats.packing import PACKED, Packed
 from stream_anon.formats.tables import format_of
@@ -41,15 +42,16 @@ def write_fragment(place: Path, groups: Sequence[Group], target: Path, quote_for
     made = format_of(target)
     draft = place.with_suffix(".draft")
     pieces = made.pieces(groups, quote_formulas)
-    ids = np.array([int(group.id, 16) for group in groups], dtype=np.uint64)
+    ids = np.frombuffer(bytes.fromhex("".join([group.id for group in groups])), ">u8").astype(np.uint64)
     if pieces is None:
-        head, sizes = _write_columns(draft, groups, ids), []
+        sizes = np.fromiter(map(len, groups), np.int64, len(groups))
+        head = _write_columns(draft, groups, ids, sizes)
     else:
         head, found = pieces
-        sizes = [len(piece) for piece in found]
+        sizes = np.fromiter(map(len, found), np.int64, len(found))
         with draft.open("wb") as file:
             file.writelines(found)
-    index = msgspec.msgpack.encode((head, ids.tobytes(), np.array(sizes, dtype=np.int64).tobytes()))
+    index = msgspec.msgpack.encode((head, ids.tobytes(), sizes.tobytes()))
     place.with_suffix(".index").write_bytes(index)
     draft.replace(place)
 
@@ -73,7 +75,7 @@ def _merge_lines(places: Sequence[Path], file: IO[bytes], progress: Progress) ->
     whose = np.repeat(np.arange(len(places)), [len(own) for own in ids])
     for place, own in zip(places, sizes, strict=True):
         if place.stat().st_size != own.sum():
-            raise SpillError(f"{place}: is damaged; remove the folder, and begin again")
+            raise _damaged(place)
     begins = np.concatenate([np.cumsum(own) - own for own in sizes]) if sizes else np.empty(0, dtype=np.int64)
     file.write(next((head for head, _, _ in indexes if head), b""))
     if not len(whose):
@@ -100,8 +102,8 @@ def _bucket(ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     return (ids >> np.uint64(64 - BUCKETS.bit_length() + 1)).astype(np.int64)
 
 
-def _write_columns(draft: Path, groups: Sequence[Group], ids: npt.NDArray[np.uint64]) -> bytes:
-    """Write groups as a Parquet file with a row group per bucket, those without rows left out.
+def _write_columns(draft: Path, groups: Sequence[Group], ids: npt.NDArray[np.uint64], sizes: Ints) -> bytes:
+    """Write groups as Arrow batches, one for each bucket: they are read once, and soon.
 
     Return the names of the columns that showed no type, as no row has a value in them.
     """
@@ -112,14 +114,16 @@ def _write_columns(draft: Path, groups: Sequence[Group], ids: npt.NDArray[np.uin
         draft.touch()
         return b""
     pa = arrow()
-    shown = _typed(partial(published_table, groups)).schema
+    table = _typed(partial(published_table, groups))
+    shown = table.schema
     types = solid(shown, groups)
-    ends = np.searchsorted(_bucket(ids), np.arange(BUCKETS), side="right").tolist()
-    with pa.parquet.ParquetWriter(draft, types) as writer:
+    if types != shown:
+        table = _typed(partial(published_table, groups, types))
+    rows = np.append(0, np.cumsum(sizes))
+    ends = rows[np.searchsorted(_bucket(ids), np.arange(BUCKETS), side="right")].tolist()
+    with pa.ipc.new_file(draft, types, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
         for start, end in zip([0, *ends], ends, strict=False):
-            if end > start:
-                table = _typed(partial(published_table, groups[start:end], types))
-                writer.write_table(table, row_group_size=max(table.num_rows, 1))
+            writer.write_batch(pa.record_batch(table.slice(start, end - start).to_struct_array().combine_chunks()))
     return msgspec.msgpack.encode([field.name for field in shown if pa.types.is_null(field.type)])
 
 
@@ -131,39 +135,61 @@ def _merge_columns(places: Sequence[Path], file: IO[bytes], progress: Progress) 
         parts = [stack.enter_context(_Buckets(place)) for place in places if place.stat().st_size]
         types = _types(pa, parts)
         for bucket in range(BUCKETS):
-            tables = [table for part in parts for table in part.read(bucket)]
-            if tables:
+            found = [part.read(bucket) for part in parts]
+            ids = np.concatenate([own for own, _, _ in found]) if found else np.empty(0, dtype=np.uint64)
+            if len(ids):
                 if writer is None:
                     writer = stack.enter_context(pa.parquet.ParquetWriter(file, types))
-                whole = pa.concat_tables([_typed(partial(table.cast, types)) for table in tables])
-                ids = whole.column("_anon").combine_chunks().field("group")
-                whole_order = np.argsort(ids.to_numpy(zero_copy_only=False).astype("S16"), kind="stable")
-                writer.write_table(whole.take(pa.array(whole_order)))
+                whole = pa.concat_tables([_typed(partial(table.cast, types)) for _, _, table in found])
+                writer.write_table(whole.take(pa.array(_in_order(ids, np.concatenate([own for _, own, _ in found])))))
             progress((bucket + 1) / BUCKETS)
 
 
+def _in_order(ids: npt.NDArray[np.uint64], sizes: Ints) -> Ints:
+    """Return the rows of groups that follow one another, in the order of the groups' ids.
+
+    >>> _in_order(np.array([8, 5], dtype=np.uint64), np.array([2, 3])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    order = np.argsort(ids, kind="stable")
+    begins, taken = (np.cumsum(sizes) - sizes)[order], sizes[order]
+    return np.asarray(np.repeat(begins - (np.cumsum(taken) - taken), taken) + np.arange(int(sizes.sum())))
+
+
 class _Buckets:
-    """The row groups of a fragment by their buckets."""
+    """The batches of a fragment by their buckets."""
 
     def __init__(self, place: Path) -> None:
         from stream_anon.formats.parquet import arrow
 
-        self._file = arrow().parquet.ParquetFile(place)
-        untyped, ids, _ = msgspec.msgpack.decode(place.with_suffix(".index").read_bytes())
+        pa = arrow()
+        self._raw = pa.memory_map(str(place))
+        try:
+            self._file = pa.ipc.open_file(self._raw)
+        except pa.ArrowInvalid:
+            raise _damaged(place) from None
+        untyped, ids, sizes = msgspec.msgpack.decode(place.with_suffix(".index").read_bytes())
         self.untyped = frozenset(msgspec.msgpack.decode(untyped))
-        self.types = self._file.schema_arrow
-        self._places = np.unique(_bucket(np.frombuffer(ids, dtype=np.uint64))).tolist()
+        self.types = self._file.schema
+        self._ids, self._sizes = np.frombuffer(ids, dtype=np.uint64), np.frombuffer(sizes, dtype=np.int64)
+        self._ends = np.searchsorted(_bucket(self._ids), np.arange(-1, BUCKETS), side="right").tolist()
 
     def __enter__(self) -> _Buckets:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self._raw.close()
 
-    def read(self, bucket: int) -> Iterator[Any]:
-        """Yield the rows of a bucket, if it has any."""
-        if bucket in self._places:
-            yield self._file.read_row_group(self._places.index(bucket), use_threads=False)
+    def read(self, bucket: int) -> tuple[npt.NDArray[np.uint64], Ints, Any]:
+        """Return the ids and sizes of the groups of a bucket, and their rows."""
+        from stream_anon.formats.parquet import arrow
+
+        span = slice(self._ends[bucket], self._ends[bucket + 1])
+        return self._ids[span], self._sizes[span], arrow().Table.from_batches([self._file.get_batch(bucket)])
+
+
+def _damaged(place: Path) -> SpillError:
+    return SpillError(f"{place}: is damaged; remove the folder, and begin again")
 
 
 def _types(pa: Any, parts: Sequence[_Buckets]) -> Any:

@@ -14,7 +14,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from multiprocessing import active_children, get_context, parent_process
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,10 +29,13 @@ from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import LineCount, Rejection
 from stream_anon.core.encode import Encoder
+from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.veto import Veto
+from stream_anon.core.loss.columns import bins_of
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.tables import Part
+from stream_anon.local.anonymize import sums_of
 from stream_anon.local.parts.fragments import merge, write_fragment
 from stream_anon.local.parts.place import SpillError
 from stream_anon.local.parts.spill import Spill
@@ -79,6 +84,8 @@ class PartedAnonymization:
         self.counts: list[int] = []
         self._sizes, self._workers, self._limits = sizes, workers, limits
         self._spill = Spill(job.folder)
+        self._bins: list[list[int]] = [[0]] * len(schema.quasi)
+        self._sums = sums_of(schema, self._bins, ())
         self._finished = 0
 
     def read(self, parts: Iterable[Part], reject: Callable[[Sequence[Rejection]], None], progress: Progress) -> None:
@@ -104,12 +111,13 @@ class PartedAnonymization:
             progress(part.reached * 0.8)
         self._spill.close()
         self._limits.check(self.tally)
-        self._distribute(self._tree(sampler), sampler.seen, progress)
+        sample = sampler.sample(len(self.schema.quasi))
+        self._bins = bins_of(sample)
+        self._distribute(self._tree(sampler, sample), sampler.seen, progress)
         self._remember()
 
-    def _tree(self, sampler: Sampler) -> CutTree:
+    def _tree(self, sampler: Sampler, sample: Ints) -> CutTree:
         count = wanted(sampler.seen, self._sizes.parts, self._sizes.least, self._sizes.most)
-        sample = sampler.sample(len(self.schema.quasi))
         least = max(self._sizes.least, 2 * self.schema.requirements.k) * len(sample) / max(sampler.seen, 1)
         return grow(sample, self.schema, count, least)
 
@@ -117,8 +125,10 @@ class PartedAnonymization:
         self.counts, done = [0] * len(tree.order), 0
         for rows in self._spill.read(SPOOL):
             part = tree.parts_of(rows.qi)
-            for number in np.unique(part).tolist():
-                chosen = rows.take(part == number)
+            rows = rows.take(np.argsort(part, kind="stable"))
+            ends = np.cumsum(np.bincount(part, minlength=len(self.counts))).tolist()
+            for number, span in enumerate(pairwise([0, *ends])):
+                chosen = rows.take(slice(*span))
                 self.counts[number] += len(chosen)
                 self._spill.add(_name(number), chosen)
             done += len(rows)
@@ -141,20 +151,25 @@ class PartedAnonymization:
         given whose rows depends on the places of the parts alone.
         """
         own, done = self._sources(), 0
+        found: list[dict[str, Any]] = []
         numbers = range(len(own))
-        odd = [_Task(n, own[n], _left(n)) for n in numbers if n % 2]
-        even = [_Task(n, (*own[n], _left(n + 1)), _left(n)) for n in numbers if n % 2 == 0]
-        last = [_Task(len(own), tuple(_left(n) for n in numbers if n % 2 == 0), None)]
+        odd = [_Task(n, own[n], _left(n), self._bins) for n in numbers if n % 2]
+        even = [_Task(n, (*own[n], _left(n + 1)), _left(n), self._bins) for n in numbers if n % 2 == 0]
+        last = [_Task(len(own), tuple(_left(n) for n in numbers if n % 2 == 0), None, self._bins)]
         for tasks in (odd, even, last):
             for _ in self._worked(tasks):
                 done += 1
                 progress(done / (len(own) + 1))
             for task in tasks:
-                self.tally.add(msgspec.json.decode((self.job.folder / f"{task.number}.done").read_bytes()))
+                found.append(msgspec.json.decode((self.job.folder / f"{task.number}.done").read_bytes()))
+                self.tally.add(found[-1])
         self._finished = len(own) + 1
         tally = self.tally
         if tally.published + tally.suppressed + tally.rejected.total() != tally.consumed:
             raise SpillError(f"{self.job.folder}: rows of it are missing; remove it, and begin again")
+        self._sums = sums_of(self.schema, self._bins, ())
+        for figures in found:
+            self._sums.merge(figures["sums"])
         self._limits.check(tally)
 
     def _sources(self) -> list[tuple[str, ...]]:
@@ -226,6 +241,7 @@ class PartedAnonymization:
             "loss_per_attribute": {name: round(loss, 5) for name, loss in tally.losses.items()},
             "raised": dict(tally.raised),
             "loss_of_sensitive": {name: round(loss, 5) for name, loss in tally.lost_by_raising.items()},
+            "measures": self._sums.measures(tally.k).data(),
             "parts": self.counts,
         }
 
@@ -234,6 +250,7 @@ class PartedAnonymization:
         tally = self.tally
         lines = None if tally.lines is None else asdict(tally.lines)
         found = {"counts": self.counts, "consumed": tally.consumed, "rejected": dict(tally.rejected), "lines": lines}
+        found |= {"bins": self._bins}
         draft = self.job.folder / "read.draft"
         draft.write_bytes(msgspec.json.encode(found))
         draft.replace(self.job.folder / "read.done")
@@ -246,7 +263,7 @@ class PartedAnonymization:
                 file.unlink()
             return False
         found = msgspec.json.decode(done.read_bytes())
-        self.counts = found["counts"]
+        self.counts, self._bins = found["counts"], found["bins"]
         self.tally.read(found["consumed"])
         self.tally.rejected.update(found["rejected"])
         self.tally.lines = None if found["lines"] is None else LineCount(**found["lines"])
@@ -262,11 +279,15 @@ class PartedAnonymization:
 
 @dataclass(frozen=True)
 class _Task:
-    """A part to work on: the files of its rows, and that of the rows it cannot place, None if these are given up."""
+    """A part to work on: the files of its rows, and that of the rows it cannot place, None if these are given up.
+
+    `bins` are those in which distributions are compared, the same for all parts.
+    """
 
     number: int
     sources: tuple[str, ...]
     left: str | None
+    bins: list[list[int]]
 
 
 def _name(number: int) -> str:
@@ -323,7 +344,7 @@ def _work(task: _Task) -> None:
         rows = Batch.concat(chunks)
         del chunks
         found = partition(job.algorithm, rows, schema, job.options, job.seed, observed=True)
-        groups = sorted(found.groups, key=lambda group: group.id)
+        groups = sorted(found.groups, key=attrgetter("id"))
         if task.left is None:
             tally.suppress(found.suppressed)
         else:
@@ -332,7 +353,9 @@ def _work(task: _Task) -> None:
             spill.close()
         del rows, found
     tally.publish(groups, 0.0)
+    sums = sums_of(schema, task.bins, groups)
+    sums.suppress(tally.suppressed)
     write_fragment(job.folder / f"{task.number}.out", groups, job.target, job.quote_formulas)
     draft = job.folder / f"{task.number}.figures"
-    draft.write_bytes(msgspec.json.encode(tally.figures()))
+    draft.write_bytes(msgspec.json.encode(tally.figures() | {"sums": sums.figures()}))
     draft.replace(job.folder / f"{task.number}.done")
