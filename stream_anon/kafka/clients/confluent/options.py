@@ -10,6 +10,28 @@ from confluent_kafka import KafkaError, KafkaException
 
 from stream_anon.kafka.option_names import dotted, unknown
 
+CONSUMER = {
+    "session.timeout.ms": 8_000,
+    "max.poll.interval.ms": 60_000,
+    "heartbeat.interval.ms": 500,  # a member hears of a rebalance by its heartbeat, and all wait for the last
+    "topic.metadata.refresh.interval.ms": 30_000,  # a partition added is seen within half a minute
+    "fetch.wait.max.ms": 50,
+    "queued.min.messages": 20_000,
+    "fetch.queue.backoff.ms": 10,  # with the default a reader of 20,000 in less than a second runs dry
+}
+"""What a worker's consumer is made with, unless the policy says otherwise."""
+
+PRODUCER = {
+    "transaction.timeout.ms": 12_000,
+    "linger.ms": 5,
+    "batch.size": 1_000_000,
+    "retry.backoff.ms": 5,  # a transaction begun right after another waits this long; the default 100 costs 100 ms each
+    "retry.backoff.max.ms": 20,
+    "message.max.bytes": 100_000_000,  # the topic decides, and is asked before a group is announced
+    "queue.buffering.max.messages": 1_000_000,
+}
+"""What its producer is made with, likewise."""
+
 _OTHER_NAMES = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "max.request.size": "message.max.bytes",

@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from stream_anon.kafka.clients.confluent.errors import passing, translate, translated
-from stream_anon.kafka.clients.confluent.options import client_options, make
+from stream_anon.kafka.clients.confluent.options import CONSUMER, PRODUCER, client_options, make
 from stream_anon.kafka.clients.confluent.topics import ConfluentTopics, consume
 from stream_anon.kafka.transport import (
     MARK,
@@ -33,20 +33,6 @@ from stream_anon.kafka.transport import (
 )
 from stream_anon.kafka.watchdog import Watchdog
 
-_CONSUMER = {"session.timeout.ms": 8_000, "max.poll.interval.ms": 60_000}
-_CONSUMER |= {"heartbeat.interval.ms": 500}  # a member hears of a rebalance by its heartbeat, and all wait for the last
-_CONSUMER |= {"topic.metadata.refresh.interval.ms": 30_000}  # a partition added is seen within half a minute
-_CONSUMER |= {"fetch.wait.max.ms": 50, "queued.min.messages": 20_000}
-_CONSUMER |= {"fetch.queue.backoff.ms": 10}  # with the default a reader of 20,000 in less than a second runs dry
-_PRODUCER = {
-    "transaction.timeout.ms": 12_000,
-    "linger.ms": 5,
-    "batch.size": 1_000_000,
-    "retry.backoff.ms": 5,  # a transaction begun right after another waits this long; the default 100 costs 100 ms each
-    "retry.backoff.max.ms": 20,
-    "message.max.bytes": 100_000_000,  # the topic decides, and is asked before a group is announced
-    "queue.buffering.max.messages": 1_000_000,
-}
 _ANSWER = 20.0  # seconds for a step of a transaction; more than the broker needs to elect a coordinator
 _RENEWAL = 40.0  # seconds for a new producer: a broker may be starting again
 _ABORT = 2.0  # seconds for a producer that is given up anyway
@@ -78,7 +64,7 @@ class ConfluentTransport:
         self.group, self._topic = group, topic
         self._topics = ConfluentTopics({**common, **chosen}, group, topic)
         mine = {k: v for k, v in chosen.items() if k != "group.instance.id"}
-        self._producer_options = {**common, **_PRODUCER, **mine, "transactional.id": transactional_id}
+        self._producer_options = {**common, **PRODUCER, **mine, "transactional.id": transactional_id}
         self._producer: Producer | None = None
         self._largest_batch = int(self._producer_options["batch.size"])  # bytes that each topic written to takes
         self._beside = ThreadPoolExecutor(1, "transaction")
@@ -92,7 +78,7 @@ class ConfluentTransport:
         decided |= {"auto.offset.reset": "error", "partition.assignment.strategy": "cooperative-sticky"}
         decided |= {"enable.partition.eof": True}  # reports the position behind records that are never delivered
         with translated():
-            self._consumer = make(Consumer, {**common, **_CONSUMER, **chosen, **decided})
+            self._consumer = make(Consumer, {**common, **CONSUMER, **chosen, **decided})
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Assign and pause new partitions at a position nobody reads from; called in every generation.
