@@ -55,9 +55,9 @@ def encode(encoder: Encoder) -> Encoded:
 
 def contents(thing: Any) -> list[Any]:
     """What an object holds directly; the collector does not look into arrays of objects and decoded rows."""
-    if isinstance(thing, np.ndarray):
+    if issubclass(kind_of(thing), np.ndarray):
         return thing.ravel().tolist() if thing.dtype == object else []
-    if isinstance(thing, msgspec.Struct):
+    if issubclass(kind_of(thing), msgspec.Struct):
         return [getattr(thing, name) for name in thing.__struct_fields__]
     return gc.get_referents(thing)
 
@@ -71,9 +71,14 @@ def alive() -> Iterator[Any]:
         thing = waiting.pop()
         if id(thing) not in seen and thing is not seen:
             seen[id(thing)] = thing
-            if not isinstance(thing, str | bytes | int | float):
+            if kind_of(thing) not in (str, bytes, int, float):
                 waiting.extend(contents(thing))
     return iter(list(seen.values()))
+
+
+def kind_of(thing: Any) -> type:
+    """What an object is; `isinstance` asks a weak proxy for what it stands for, which may be gone."""
+    return type(thing)
 
 
 def places_of(*patterns: str) -> list[int]:
@@ -81,7 +86,7 @@ def places_of(*patterns: str) -> list[int]:
     compiled = [(re.compile(pattern), re.compile(pattern.encode())) for pattern in patterns]
     counts = [0] * len(patterns)
     for thing in alive():
-        if isinstance(thing, str | bytes | bytearray):
+        if issubclass(kind_of(thing), str | bytes | bytearray):
             for i, (text, raw) in enumerate(compiled):
                 counts[i] += ((text if isinstance(thing, str) else raw).search(thing)) is not None  # type: ignore[arg-type]
     return counts

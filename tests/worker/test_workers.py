@@ -26,7 +26,7 @@ from stream_anon.observe.server import StatusServer
 from stream_anon.worker.supervisor import Supervisor
 
 
-def until(condition: Callable[[], bool], timeout: float = 60.0) -> None:
+def until(condition: Callable[[], bool], timeout: float = 120.0) -> None:
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, "it did not come about"
