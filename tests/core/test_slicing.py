@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import re
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,30 +56,28 @@ def encode(encoder: Encoder) -> Encoded:
 
 def contents(thing: Any) -> list[Any]:
     """What an object holds directly; the collector does not look into arrays of objects and decoded rows."""
-    if issubclass(kind_of(thing), np.ndarray):
+    if isinstance(thing, np.ndarray):
         return thing.ravel().tolist() if thing.dtype == object else []
-    if issubclass(kind_of(thing), msgspec.Struct):
+    if isinstance(thing, msgspec.Struct):
         return [getattr(thing, name) for name in thing.__struct_fields__]
     return gc.get_referents(thing)
 
 
 def alive() -> Iterator[Any]:
-    """Every object that the collector knows of or that is held by one it knows of."""
+    """Every object that the collector knows of or that is held by one it knows of, but for weak references' stand-ins.
+
+    Whoever looks at one of those gets what it stands for, or an error where that is gone.
+    """
     gc.collect()
     seen: dict[int, Any] = {}
     waiting = gc.get_objects()
     while waiting:
         thing = waiting.pop()
-        if id(thing) not in seen and thing is not seen:
+        if id(thing) not in seen and thing is not seen and type(thing) not in weakref.ProxyTypes:
             seen[id(thing)] = thing
-            if kind_of(thing) not in (str, bytes, int, float):
+            if not isinstance(thing, str | bytes | int | float):
                 waiting.extend(contents(thing))
     return iter(list(seen.values()))
-
-
-def kind_of(thing: Any) -> type:
-    """What an object is; `isinstance` asks a weak proxy for what it stands for, which may be gone."""
-    return type(thing)
 
 
 def places_of(*patterns: str) -> list[int]:
@@ -86,7 +85,7 @@ def places_of(*patterns: str) -> list[int]:
     compiled = [(re.compile(pattern), re.compile(pattern.encode())) for pattern in patterns]
     counts = [0] * len(patterns)
     for thing in alive():
-        if issubclass(kind_of(thing), str | bytes | bytearray):
+        if isinstance(thing, str | bytes | bytearray):
             for i, (text, raw) in enumerate(compiled):
                 counts[i] += ((text if isinstance(thing, str) else raw).search(thing)) is not None  # type: ignore[arg-type]
     return counts
