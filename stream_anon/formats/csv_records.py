@@ -156,8 +156,8 @@ class CsvRecords:
         seen = encoding_of(self._begins) if isinstance(self._begins, bytes) else ""
         if seen:
             return StreamAnonError(
-                f"{self._name}: the line of names is not UTF-8, it looks like {seen}; save the table as CSV (UTF-8), or: "
-                f"iconv -f {seen} -t UTF-8 OLD > NEW"
+                f"{self._name}: the line of names is not UTF-8, it looks like {seen}: "
+                f"save the table as CSV (UTF-8), or: iconv -f {seen} -t UTF-8 OLD > NEW"
             )
         return StreamAnonError(
             f"{self._name}: the first line must name the columns, and it is not CSV: "
