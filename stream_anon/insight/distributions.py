@@ -12,7 +12,7 @@ from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats
 
 CELLS = 12
-"""Cells of equal width that a scale is cut into: a shape is seen, no single value is."""
+"""Cells of equal width that a scale is cut into, at most, and no more than it has values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ def distributions(groups: Sequence[Group]) -> list[Distribution]:
     low, high = (np.repeat([getattr(group, end) for group in groups], sizes, axis=0) for end in ("low", "high"))
     found = []
     for q, column in enumerate(groups[0].schema.quasi):
-        edges = np.linspace(qi[:, q].min(), qi[:, q].max() + 1, CELLS + 1)
+        cells = min(CELLS, len(np.unique(qi[:, q])))
+        edges = np.linspace(qi[:, q].min(), qi[:, q].max() + 1, cells + 1)
         left = np.maximum(low[:, q], edges[0])
         right = np.maximum(np.minimum(high[:, q] + 1, edges[-1]), left + 1)
         points = qi[:, q]
