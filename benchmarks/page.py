@@ -23,12 +23,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
+# Its own folder has a kafka.py, which would hide the package of that name.
+sys.path = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).parent.resolve()]
 
-from stream_anon.demo import admissions
-from stream_anon.demo.cluster import DEAD, INPUT, OUTPUT, kafka_policy
-from stream_anon.kafka.clients.kafka_python.topics import create_topics
-from stream_anon.kafka.local_broker.broker import LocalBroker, free_port
+from confluent_kafka import Producer  # noqa: E402
+
+from stream_anon.demo import admissions  # noqa: E402
+from stream_anon.demo.cluster import DEAD, INPUT, OUTPUT, kafka_policy  # noqa: E402
+from stream_anon.kafka.clients.kafka_python.topics import create_topics  # noqa: E402
+from stream_anon.kafka.local_broker.broker import LocalBroker, free_port  # noqa: E402
 
 TICK = os.sysconf("SC_CLK_TCK")
 

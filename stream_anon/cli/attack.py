@@ -104,8 +104,9 @@ def attack(
     elif algorithm is not None:
         raise typer.BadParameter("only --minimality runs an algorithm: pass it too", param_hint="--algorithm")
     if html is not None:
+        files = [("published", out), ("raw", raw), ("policy file", policy)]
         with new_file(html, force) as file:
-            file.write(render(page(result, [("published", out), ("raw", raw), ("policy file", policy)])).encode())
+            file.write(render(page(result, prepare(policy)[1], files)).encode())
     if as_json:
         output.print_json(result.as_data())
         return

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from stream_anon.auditor.attacks.attacks import AttackResult
 from stream_anon.cli.provenance import provenance
+from stream_anon.core.schema import Schema
 from stream_anon.report import Page
 from stream_anon.report.charts import percent
 from stream_anon.report.parts import Mark, Pair, Pairs, Part, Table, Tile
 
 
-def page(result: AttackResult, files: Sequence[tuple[str, Path]]) -> Page:
+def page(result: AttackResult, schema: Schema, files: Sequence[tuple[str, Path]]) -> Page:
     """Build the page of attacks on published records."""
     raw, published = result.highest_chance
     allowed = 1 / result.k
@@ -54,7 +55,7 @@ def page(result: AttackResult, files: Sequence[tuple[str, Path]]) -> Page:
         header = ("attack", "tried", "succeeds", "a guess", "succeeds where")
         parts.append(Table("Beyond single groups", "Each beside what a guess achieves.", header, tuple(rows)))
     lead = "What the known attacks achieve on the raw and on the published records."
-    return Page("Attacks", lead, tiles, (*parts, *provenance(None, files)), " ".join(result.notes))
+    return Page("Attacks", lead, tiles, (*parts, *provenance(schema, files)), " ".join(result.notes))
 
 
 def _name(name: str, attribute: str) -> str:

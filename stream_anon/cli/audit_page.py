@@ -58,6 +58,8 @@ def _tiles(result: AuditResult) -> Iterator[Tile]:
 def _parts(result: AuditResult) -> Iterator[Part]:
     verdicts = [Verdict(check.promise, check.kept, _found(check, result)) for check in result.checks]
     yield Verdicts("Promises", "Groups are named by their ids; no value of a record is shown.", tuple(verdicts))
+    if result.findings:
+        yield _places(result)
     if result.notes:
         caption = "Neither kept nor broken: these records do not tell."
         yield Table("Not judged", caption, ("remark",), tuple((note,) for note in result.notes))
@@ -91,6 +93,17 @@ def _parts(result: AuditResult) -> Iterator[Part]:
                 for name, worst in result.sensitive.items()
             ),
         )
+
+
+def _places(result: AuditResult) -> Table:
+    """List the groups and lines in which something was found, each with all that is wrong there."""
+    wrong: dict[str, list[str]] = {}
+    for finding in result.findings:
+        for place in (*(f"group {group}" for group in finding.groups), *(f"line {line}" for line in finding.lines)):
+            of = f" ({', '.join(finding.columns)})" if finding.columns else ""
+            wrong.setdefault(place, []).append(f"{finding.code}{of}")
+    caption = "The first places of each finding; the codes are explained in docs/audit.md."
+    return Table("Where to look", caption, ("place", "findings"), tuple((at, ", ".join(w)) for at, w in wrong.items()))
 
 
 def _found(check: Check, result: AuditResult) -> str:

@@ -17,6 +17,7 @@ from stream_anon.cli.anonymize import bars
 from stream_anon.cli.comparison_page import page, panels
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.preview import unheard, up_to
+from stream_anon.cli.provenance import provenance
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import result_of
 from stream_anon.formats.tables import format_of, read_parts
@@ -107,7 +108,8 @@ def compare(
     lead += f"; {NO_SUBJECT}" if tally.counts == "records" else ""
     if html is not None:
         with new_file(html, force) as raw:
-            raw.write(render(page(runs, lead)).encode())
+            about = provenance(comparison.schema(), [("input", data), ("policy file", policy)])
+            raw.write(render(page(runs, lead, about)).encode())
     if png is not None:
         from stream_anon.report.png import draw
 

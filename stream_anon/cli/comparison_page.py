@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 from stream_anon.insight.compare import bound_in_words
 from stream_anon.report import Page
 from stream_anon.report.charts import percent
-from stream_anon.report.parts import Curves, Series, Table, Tile
+from stream_anon.report.parts import Curves, Part, Series, Table, Tile
 
 if TYPE_CHECKING:
     from stream_anon.cli.compare import Run
+
+
+MOST_CURVES = 6
+"""Settings that are drawn against k, those that lose least: more curves than colours cannot be told apart."""
 
 
 def panels(runs: Sequence[Run]) -> tuple[Curves, ...]:
@@ -28,8 +32,34 @@ def panels(runs: Sequence[Run]) -> tuple[Curves, ...]:
     return tuple(found)
 
 
-def page(runs: Sequence[Run], lead: str) -> Page:
-    """Build the page of a comparison."""
+def over_k(runs: Sequence[Run]) -> tuple[Curves, ...]:
+    """Return charts of what is lost and of the mean risk against k, where several were tried."""
+    ks = sorted({run.setting.k for run in runs})
+    if len(ks) < 2:
+        return ()
+    kinds = dict.fromkeys((run.setting.algorithm, bound_in_words(run.setting.bound)) for run in runs)
+    least = {kind: min(run.result.loss for run in runs if _of(run) == kind) for kind in kinds}
+    shown = sorted(kinds, key=lambda kind: least[kind])[:MOST_CURVES]
+    lost = {id(run): run.result.loss for run in runs}
+    risk = {id(run): run.result.after.mean for run in runs}
+    found = []
+    for title, what, shares in (("Utility", "information lost", lost), ("Risk", "average risk", risk)):
+        series = tuple(
+            Series(", ".join(kind), tuple(sorted((float(r.setting.k), shares[id(r)]) for r in runs if _of(r) == kind)))
+            for kind in shown
+        )
+        top = 1.08 * max(height for each in series for _, height in each.points) or 1.0
+        caption = f"The {what} by k, of the settings that lose least; lower is better."
+        found.append(Curves(f"{title} against k", caption, "k", what, series, min(top, 1.0)))
+    return tuple(found)
+
+
+def _of(run: Run) -> tuple[str, str]:
+    return run.setting.algorithm, bound_in_words(run.setting.bound)
+
+
+def page(runs: Sequence[Run], lead: str, about: Sequence[Part] = ()) -> Page:
+    """Build the page of a comparison; `about` says where it comes from."""
     best = min(runs, key=lambda run: run.result.loss)
     worst = max(runs, key=lambda run: run.result.loss)
     tiles = (
@@ -56,7 +86,9 @@ def page(runs: Sequence[Run], lead: str) -> Page:
         )
         for run in runs
     )
-    return Page("Comparison", f"{lead}.", tiles, (*panels(runs), Table("All runs", "", header, rows)))
+    return Page(
+        "Comparison", f"{lead}.", tiles, (*over_k(runs), *panels(runs), Table("All runs", "", header, rows), *about)
+    )
 
 
 def _setting_in_words(run: Run) -> str:

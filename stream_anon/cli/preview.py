@@ -25,15 +25,15 @@ from stream_anon.core.decode import Rejection
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part, format_of, read_parts
 from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
+from stream_anon.insight.advice import gains
 from stream_anon.insight.before_after import Pair, pairs, typical
+from stream_anon.insight.compare import Comparison
+from stream_anon.insight.distributions import distributions
 from stream_anon.insight.sample import letters
 from stream_anon.local.trial import encode_all, try_stream
 from stream_anon.observe.tally import Tally
 from stream_anon.report import Result, page_of, render
-from stream_anon.report.result import HIGH_LOSS, MUCH_SUPPRESSED
-
-FEW = 32
-"""Records within the bound per person of a group: with fewer, a longer bound is the first thing to try."""
+from stream_anon.report.result import HIGH_LOSS, MUCH_SUPPRESSED, distribution_charts
 
 
 def preview(
@@ -57,7 +57,8 @@ def preview(
 
         stream-anon preview patients.csv -p policy.yaml --html preview.html
     """
-    _, schema = prepare(policy)
+    loaded, schema = prepare(policy)
+    comparison = Comparison(loaded, rate)
     format_of(data)
     if html is not None:
         keep_apart([data, policy], [html])
@@ -65,19 +66,21 @@ def preview(
     read = Tally([], schema.requirements.k, schema.counts)
     rejected: list[Rejection] = []
     with bars(quiet=as_json) as bar:
-        encoded = encode_all(up_to(limit, read_parts(data)), schema, read, rejected.extend, bar("reading"))
-        make_ready(schema, quiet=as_json)
-        trial = try_stream(schema, encoded, rate, bar("simulating"))
+        same = comparison.schema()
+        comparison.rows = encode_all(up_to(limit, read_parts(data)), same, read, rejected.extend, bar("reading"))
+        make_ready(same, quiet=as_json)
+        trial = try_stream(same, comparison.rows, rate, bar("simulating"))
     trial.tally.consumed, trial.tally.rejected = read.consumed, read.rejected
     result = result_of(trial.tally, trial.groups, trial.bound)
     shown = pairs(typical(trial.groups), read_parts(data), rows) if rows and trial.groups else []
-    step = _next_step(result, schema, data, policy, rate)
+    step = _next_step(result, comparison, data, policy)
     if html is not None:
         lead = f"Policy {schema.policy.name} on {data.name}, {rate:g} records a second on a simulated clock."
         with new_file(html, force) as raw:
             page = page_of(result, f"Preview of {schema.policy.name}", lead, foot=f"Next: {step}")
             about = provenance(schema, [("input", data), ("policy file", policy)])
-            raw.write(render(replace(page, parts=(*page.parts, *about))).encode())
+            shapes = distribution_charts((d.name, d.before, d.after, d.moved) for d in distributions(trial.groups))
+            raw.write(render(replace(page, parts=(*page.parts, *shapes, *about))).encode())
     if as_json:
         records = [{"before": pair.before, "after": pair.after} for pair in shown]
         shown_of = {"rate": rate, "rows": records, "rejections": letters(rejected), "next": step}
@@ -134,29 +137,19 @@ def _word(value: Any) -> str:
     return "".join(c if c.isprintable() else "·" for c in str(value))
 
 
-def _next_step(result: Result, schema: Schema, data: Path, policy: Path, rate: float) -> str:
-    """Return the one suggestion that would help most."""
+def _next_step(result: Result, comparison: Comparison, data: Path, policy: Path) -> str:
+    """Return the one suggestion that would help most, with what it would gain on these rows."""
     table, judged = output.quoted(data), output.quoted(policy)
-    delay = schema.policy.stream.max_delay
     if result.rejected:
         return f"find out why {result.rejected:,} rows were rejected: {output.check_of(policy, data)}"
-    within = min((delay.time or float("inf")) * rate, delay.records or float("inf"), max(result.records, 1))
-    short = within < FEW * result.k
-    if not result.published or result.suppressed / max(result.records, 1) > MUCH_SUPPRESSED:
-        return (
-            f"too much is suppressed: a longer stream.max_delay, a smaller k or a milder model in {policy}, or see "
-            f"what each choice costs: stream-anon compare {table} -p {judged}"
-        )
-    if result.loss > HIGH_LOSS and short:
-        return (
-            f"the loss is high, for only {within:,.0f} records meet within the bound: a longer stream.max_delay in "
-            f"{policy}, or see what each choice costs: stream-anon compare {table} -p {judged}"
-        )
-    if result.loss > HIGH_LOSS:
-        worst = max(result.losses, key=lambda name: result.losses[name])
-        return (
-            f"the loss is high, most of all in {worst}: give it steps in between (docs/hierarchies.md), or leave it out"
-        )
+    dropped = not result.published or result.suppressed / max(result.records, 1) > MUCH_SUPPRESSED
+    if dropped or result.loss > HIGH_LOSS:
+        what = "too much is suppressed" if dropped else "the loss is high"
+        found = gains(comparison, dict(result.losses))[:2]
+        told = "; ".join(f"{each.change} would lose {each.after:.0%} in place of {each.before:.0%}" for each in found)
+        if not found:
+            told = "neither a longer stream.max_delay, nor a column less, nor half of k helps: it takes more records"
+        return f"{what}: {told} — see more: stream-anon compare {table} -p {judged}"
     if data.suffix.lower() in (".csv", ".tsv"):
         return f"stream-anon pipe -p {judged} --csv < {table} > anonymous.jsonl"
     if data.suffix.lower() in (".jsonl", ".ndjson"):

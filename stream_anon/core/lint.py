@@ -28,6 +28,9 @@ MANY = 8
 NEARLY_UNIQUE, ENOUGH_ROWS = 0.9, 20
 """A column this distinct points at single people, whatever its role says; fewer rows prove nothing."""
 
+STRAYS = 0.05
+"""A share of values of another type from which on the type is wrong, though each may be (unknown)."""
+
 SECRET_OPTIONS = ("*password*", "*sasl.jaas*", "*sasl_jaas*", "*ssl.key*", "*ssl_key*", "*secret*", "*token*")
 """Kafka's names for what must not be read by whoever may read the policy."""
 
@@ -179,7 +182,8 @@ def _sample(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
         decoder = Decoder({name: types[name]})
         read = [decoder.convert({name: row[name]} if name in row else {}) for row in rows]
         values = [decoder.getters[name](row) for row in read if not isinstance(row, tuple)]
-        yield from _column(("attributes", name), hierarchy, values, len(rows))
+        kept = getattr(schema.policy.attributes[name], "unknown", "") == "leaf"
+        yield from _column(("attributes", name), hierarchy, values, len(rows), kept)
     for column in schema.sensitive:
         values = [row[column.name] for row in rows if column.name in row]
         yield from _spellings(("attributes", column.name), column.spelling, values)
@@ -188,12 +192,14 @@ def _sample(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
             yield from _uniqueness(("attributes", name), [row[name] for row in rows if name in row])
 
 
-def _column(path: Path, hierarchy: Hierarchy, values: list[Any], count: int) -> Iterator[Problem]:
+def _column(path: Path, hierarchy: Hierarchy, values: list[Any], count: int, kept: bool) -> Iterator[Problem]:
+    """Yield what is wrong with the values of a column; `kept` says that what has no place is a value of its own."""
     _, trouble = hierarchy.encode(values)
     kinds = np.zeros(len(values), dtype=np.int64) if trouble is None else trouble
     unknown, missing = (int((kinds == kind).sum()) for kind in (Trouble.UNKNOWN, Trouble.MISSING))
-    if len(values) < count:
-        message = f"{count - len(values):,} of {count:,} rows of the sample have a value of another type"
+    strays = count - len(values)
+    if strays > (STRAYS * count if kept else 0):
+        message = f"{strays:,} of {count:,} rows of the sample have a value of another type"
         yield warning(
             path, "value-of-wrong-type", message, "correct the type, or the data: empty is missing, a word is not"
         )

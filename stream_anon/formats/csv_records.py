@@ -67,6 +67,7 @@ class CsvRecords:
         self._limit = limit
         self._columns: list[str] = []
         self._delimiter = ","
+        self._begins: Payload = b""  # the first line, as it came
         self._open: list[_Line] = []  # lines of a record whose quotes are not closed yet
 
     @property
@@ -83,6 +84,8 @@ class CsvRecords:
     def feed(self, lines: Sequence[tuple[int, Payload]], ended: bool) -> list[tuple[int, Payload]]:
         """Return the records that are complete with these lines, with all that is left if nothing follows."""
         waiting = [*self._open, *((number, _text(line)) for number, line in lines)]
+        if lines and not self._columns:
+            self._begins = lines[0][1]
         records: list[tuple[int, Payload]] = []
         at = 0
         while at < len(waiting):
@@ -150,10 +153,27 @@ class CsvRecords:
         self._columns = names
 
     def _no_header(self) -> StreamAnonError:
+        seen = encoding_of(self._begins) if isinstance(self._begins, bytes) else ""
+        if seen:
+            return StreamAnonError(
+                f"{self._name}: the line of names is not UTF-8, it looks like {seen}: "
+                f"save the table as CSV (UTF-8), or: iconv -f {seen} -t UTF-8 OLD > NEW"
+            )
         return StreamAnonError(
-            f"{self._name}: the first line must name the columns, and it is not CSV in UTF-8: "
+            f"{self._name}: the first line must name the columns, and it is not CSV: "
             "save the table as CSV (UTF-8) with a line of names"
         )
+
+
+def encoding_of(line: bytes) -> str:
+    """Return the encoding that a line seems to have, empty if it is UTF-8.
+
+    >>> encoding_of(b"age,ort"), encoding_of("größe".encode("latin-1")), encoding_of("größe".encode("utf-16"))
+    ('', 'WINDOWS-1252', 'UTF-16')
+    """
+    if line[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in line:
+        return "UTF-16"
+    return "WINDOWS-1252" if _text(line) is Reject.NOT_UTF8 else ""
 
 
 def _text(line: Payload) -> str | Reject:

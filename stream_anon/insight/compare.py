@@ -51,7 +51,7 @@ class Comparison:
         # Sensitive values are known by keyed hashes: one secret for all runs, so that the rows fit each of them.
         secret = loaded.policy.secret or SecretStr("any one will do: nothing is published")
         self._loaded = replace(loaded, policy=loaded.policy.model_copy(update={"secret": secret}))
-        self._rate = rate
+        self.rate = rate
         self.rows: Batch | None = None
 
     def schema(self, setting: Setting | None = None) -> Schema:
@@ -69,6 +69,12 @@ class Comparison:
             policy = policy.model_copy(update=changes)
         return Schema.compile(replace(self._loaded, policy=policy))
 
+    def without(self, name: str) -> Comparison:
+        """Return a comparison under the same policy without one of its attributes."""
+        policy = self._loaded.policy
+        left = {other: attribute for other, attribute in policy.attributes.items() if other != name}
+        return Comparison(replace(self._loaded, policy=policy.model_copy(update={"attributes": left})), self.rate)
+
     def refuse_early(self, settings: Sequence[Setting]) -> None:
         """Raise before the first run for a policy that an algorithm cannot honour."""
         for setting in settings:
@@ -81,7 +87,7 @@ class Comparison:
         schema = self.schema(setting)
         if setting.bound is None:
             return try_batch(schema, self.rows, setting.algorithm, progress)
-        return try_stream(schema, self.rows, self._rate, progress)
+        return try_stream(schema, self.rows, self.rate, progress)
 
 
 def bound_in_words(bound: MaxDelay | None) -> str:

@@ -11,6 +11,10 @@ from stream_anon.report.parts import Bars, Curves, Histogram, Page, Pairs, Part,
 _TONES = {"plain": "", "good": "✓ ", "warn": "! ", "bad": "✗ "}
 
 
+_NONE = ("", "none", "any")
+"""What stands among numbers where there is none."""
+
+
 def render(page: Page) -> str:
     """Return the text of the HTML file."""
     style = (files(__package__) / "style.css").read_text(encoding="utf-8")
@@ -72,8 +76,9 @@ def _legend(part: Curves) -> str:
 
 
 def _table(header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
-    """Render a table; a column whose first entry begins with a digit is of numbers."""
-    numbers = [bool(rows) and cell[:1].isdigit() for cell in (rows[0] if rows else header)]
+    """Render a table; a column whose entries all begin with a digit, where there are any, is of numbers."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(header)
+    numbers = [any(cells) and all(cell[:1].isdigit() or cell in _NONE for cell in cells) for cells in columns]
 
     def line(cells: tuple[str, ...], tag: str) -> str:
         marked = zip(cells, numbers, strict=True)

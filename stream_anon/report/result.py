@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from stream_anon.report.charts import percent
-from stream_anon.report.parts import Bar, Bars, Bin, Histogram, Mark, Page, Pair, Pairs, Part, Tile, Tone
+from stream_anon.report.parts import (
+    Bar,
+    Bars,
+    Bin,
+    Curves,
+    Histogram,
+    Mark,
+    Page,
+    Pair,
+    Pairs,
+    Part,
+    Series,
+    Tile,
+    Tone,
+)
 
 COLUMNS = 24
 """Columns of a histogram: enough to show a shape, few enough to point at."""
@@ -160,6 +174,18 @@ def loss_chart(losses: Mapping[str, float], loss: float) -> Bars:
         f"{percent(0)} is published unchanged, {percent(1)} reveals nothing. Overall: {percent(loss)}.",
         tuple(Bar(name, share, percent(share)) for name, share in worst),
     )
+
+
+def distribution_charts(found: Iterable[tuple[str, Sequence[float], Sequence[float], float]]) -> Iterator[Curves]:
+    """Draw how the rows lie along the scale of each attribute, before and after; cells have numbers, never values."""
+    for name, before, after, moved in found:
+        series = tuple(
+            Series(word, tuple((float(cell + 1), float(share)) for cell, share in enumerate(shares)))
+            for word, shares in (("before", before), ("after", after))
+        )
+        caption = f"Shares of the records along its scale, in cells of equal width; {percent(moved)} lie elsewhere."
+        top = 1.08 * max(*before, *after)
+        yield Curves(f"Distribution of {name}", caption, "cell, from the lowest", "share", series, top)
 
 
 def size_chart(sizes: Mapping[int, int], k: int, counts: str) -> Histogram:

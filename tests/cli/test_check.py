@@ -260,6 +260,20 @@ def test_a_good_sample(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "policy admissions: ok — next: stream-anon preview s.jsonl --policy policy.yaml\n"
 
 
+def test_words_that_become_unknown_are_no_wrong_type(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A number's hierarchy may keep a place for what is none: then a word now and then is as it should be."""
+    text = (folder / "policy.yaml").read_text()
+    head, tail = text.split("attributes:\n", 1)
+    hierarchy = "{kind: interval, range: [0, 99], snap: [5]}"
+    line = f"  years: {{role: quasi_identifier, type: integer, hierarchy: {hierarchy}, %s: leaf}}\n"
+    for words, kept, told in ((1, "unknown", False), (1, "missing", True), (20, "unknown", True)):
+        (folder / "policy.yaml").write_text(f"{head}attributes:\n{line % kept}{tail}")
+        records = [row | {"years": "no" if i < words else i} for i, row in enumerate(rows(30))]
+        (folder / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records))
+        run(["check", "policy.yaml", "--data", "s.jsonl"])
+        assert ("value-of-wrong-type" in capsys.readouterr().err) is told, (words, kept)
+
+
 BAD_SAMPLES = [
     # remark, name, content, expected
     ("not JSON", "s.jsonl", b'{"ward": "B"}\n{"hidden7"\n', "s.jsonl:2: warning not_json: this record is not JSON;"),

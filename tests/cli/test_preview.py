@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from stream_anon.cli import run_command as run
+from stream_anon.core.schema import Schema
 from stream_anon.demo import admissions, policy_text
+from stream_anon.formats.tables import read_parts
+from stream_anon.insight import advice
+from stream_anon.insight.distributions import distributions
+from stream_anon.insight.sample import read_sample
+from stream_anon.local.trial import encode_all, try_stream
+from stream_anon.observe.tally import Tally
+from stream_anon.policy import load
 
 COUNT = 400
 
@@ -122,8 +130,8 @@ def test_the_page_has_no_value_of_a_record(place: Path) -> None:
 STEPS = [
     # remark, a change of the policy, more arguments, the word of the next step
     ("rows were rejected", ("type: integer", "type: integer, missing: reject"), "stream-anon check policy.yaml --data"),
-    ("too few meet", ("k: 5", "k: 60"), "max_delay"),
-    ("too many are asked for", ("time: 3s", "time: 30ms"), "suppressed"),
+    ("too few meet", ("k: 5", "k: 60"), "a bound of 12 s would lose"),
+    ("too many are asked for", ("time: 3s", "time: 30ms"), "too much is suppressed: "),
 ]
 
 
@@ -134,6 +142,31 @@ def test_next_step(place: Path, capsys: pytest.CaptureFixture[str], change: tupl
         with Path("data.jsonl").open("a") as file:
             file.write('{"patient_id": "P1"}\n')
     assert word in previewed(capsys, "data.jsonl", "--rate", "100")["next"]
+
+
+def test_half_of_k_is_the_last_advice(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advice, "_changes", lambda *given: ())
+    Path("policy.yaml").write_text(policy_text().replace("k: 5", "k: 100"), encoding="utf-8")
+    assert "k = 50, which protects less, would lose" in previewed(capsys, "data.jsonl", "--rate", "1000")["next"]
+
+
+def test_distributions_before_and_after(place: Path) -> None:
+    """Every row is somewhere on the scale, before and after; where nothing is generalized, both are the same."""
+    assert run(["preview", "data.jsonl", "-p", "policy.yaml", "--html", "page.html"]) == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    for name in ("birth_year", "zip", "gender", "country"):
+        assert f"Distribution of {name}" in page
+    sample = read_sample(Path("data.jsonl"))
+    loaded = load(Path("policy.yaml"))
+    schema = Schema.compile(loaded)
+    rows = encode_all(read_parts(sample.file), schema, Tally([], 5, "people"), lambda found: None, lambda share: None)
+    found = distributions(try_stream(schema, rows, 100.0, lambda share: None).groups)
+    for each in found:
+        assert sum(each.before) == pytest.approx(1) == sum(each.after)
+        assert 0 <= each.moved < 0.7
+    assert {each.name: each.moved for each in found}["birth_year"] > 0
 
 
 def test_an_empty_table(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

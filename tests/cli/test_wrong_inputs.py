@@ -48,7 +48,8 @@ COMMANDS = [
     ("an empty table", ["init", "empty.csv"], "give a table"),
     ("no line of names", ["init", "noheader.csv"], "put a line with names before it"),
     ("no Parquet", ["init", "bin.parquet"], "save it as one"),
-    ("another encoding", ["init", "utf16.csv"], "save the table as CSV (UTF-8)"),
+    ("another encoding", ["init", "utf16.csv"], "iconv -f UTF-16 -t UTF-8"),
+    ("an old encoding", ["check", "good.yaml", "--data", "latin.csv"], "iconv -f WINDOWS-1252 -t UTF-8"),
     ("another kind of file", ["init", "data.txt"], "its name must end with one of"),
     ("a policy as table", ["init", "good.yaml"], "its name must end with one of"),
     ("an output of no kind", ["anonymize", "data.jsonl", *GOOD, "-o", "out.xyz"], "its name must end with one of"),
@@ -80,6 +81,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("data.jsonl").write_bytes(b"\n".join(islice(admissions(3), 20)) + b"\n")
     Path("data.csv").write_text("age,sex\n1,f\n2,m\n")
     Path("utf16.csv").write_bytes("name,age\nJose,3\n".encode("utf-16"))
+    Path("latin.csv").write_bytes("größe,age\n170,3\n".encode("latin-1"))
     Path("empty.csv").write_text("")
     Path("noheader.csv").write_text("1,2\n3,4\n")
     Path("bin.parquet").write_bytes(b"no such thing")

@@ -33,6 +33,7 @@ UNKNOWN = each(lambda i: "unknown" if i % 100 == 7 else str(18 + i % 70))
 REFUSED = each(lambda i: {3: "-1", 90: "999"}.get(i, str(18 + i % 70)))
 BIRTHS = each(lambda i: f"{1930 + i % 80}-03-{i % 28 + 1:02d}")
 SLIPS = each(lambda i: f"1980-03-{i % 28 + 1:02d}" if i % 30 else "8/3/1980")
+MIXED = each(lambda i: f"19{30 + i % 70}-03-{i % 28 + 1:02d}" if i % 3 else f"{i % 28 + 1:02d}.03.19{30 + i % 70}")
 
 CASES = [
     # remark, name, values, as text, role, a part of the hierarchy ("" for none), asks
@@ -55,6 +56,9 @@ CASES = [
     ("a code by its zeros", "site", each(lambda i: f"0{i % 40:03d}"), TEXT, "quasi_identifier", "length: 4", True),
     ("a code with letters", "ward", each(lambda i: f"B{i % 40:02d}"), TEXT, "quasi_identifier", "alphanumeric", True),
     ("dates", "admitted", each(lambda i: f"2026-03-{i % 28 + 1:02d}"), TEXT, "quasi_identifier", "day, week", True),
+    ("dates in two forms", "geboren", MIXED, TEXT, "left out", "", True),
+    ("known to others, in German", "Alter", each(lambda i: str(18 + i % 70)), TEXT, "quasi_identifier", "snap", False),
+    ("sensitive, in French", "État_Santé", cycle("bon", "mauvais"), TEXT, "sensitive", "flat", True),
     ("dates, some slips", "birth", SLIPS, TEXT, "quasi_identifier", "[day, week", False),
     ("instants", "seen", each(lambda i: f"2026-03-08T{i % 24:02d}:00:00Z"), TEXT, "quasi_identifier", "[hour", True),
     ("Unix time", "created", each(lambda i: 1_700_000_000 + i), TYPED, "quasi_identifier", "epoch: seconds", True),

@@ -77,6 +77,7 @@ def test_what_is_broken_is_told(place: Path) -> None:
     assert ("BROKEN", "every group is complete, each of its records is there once") in verdicts(text)
     assert ("kept", "the records of a group look the same") in verdicts(text)
     assert smallest in text
+    assert re.search(rf"<td>group {smallest}</td><td>[^<]*size", text), "where to look, and for what"
 
 
 def test_what_was_not_judged_is_not_called_kept(place: Path) -> None:

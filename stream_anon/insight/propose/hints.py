@@ -12,7 +12,9 @@ def _set(words: str) -> frozenset[str]:
 
 NAMES_A_PERSON = _set(
     "ssn nin passport iban email mail phone telephone tel mobile fax surname firstname lastname forename "
-    "username login nickname uuid guid imei imsi mac ip cookie fingerprint signature photo url website"
+    "username login nickname uuid guid imei imsi mac ip cookie fingerprint signature photo url website "
+    "nachname vorname telefon handy ausweis prénom prenom téléphone courriel apellido apellidos teléfono telefono "
+    "cognome cellulare achternaam voornaam telefoon sobrenome"
 )
 MAY_NAME_A_PERSON = _set("id name key no number nr num account card license licence user address street")
 """Names a person only if most values differ: a `country_name` does not."""
@@ -27,12 +29,17 @@ A_KEY = _set("id ids key no number nr num code ref")
 KNOWN_TO_OTHERS = _set(
     "age birth born dob birthday birthdate birthyear sex gender zip zipcode postcode postal plz city town "
     "village county region state province district country nationality citizenship race ethnicity ethnic "
-    "marital education degree school latitude lat longitude lon lng location neighborhood neighbourhood"
+    "marital education degree school latitude lat longitude lon lng location neighborhood neighbourhood "
+    "alter geburt geburtsdatum geburtsjahr geschlecht ort wohnort stadt plz bundesland familienstand "
+    "staatsangehörigkeit "
+    "âge naissance sexe ville commune département nationalité edad nacimiento sexo ciudad municipio provincia "
+    "età eta nascita sesso città citta comune leeftijd geboren geboortedatum geslacht woonplaats idade cidade "
+    "nascimento"
 )
 OFTEN_KNOWN_TO_OTHERS = _set(
     "occupation job work workclass employer profession position title department relationship household "
     "family children admission admitted visit visited date arrival arrived height weight hours class "
-    "grade language"
+    "grade language beruf größe groesse gewicht kinder beroep métier ocupación profesión professione profissão"
 )
 
 SENSITIVE = _set(
@@ -81,8 +88,10 @@ _PERSONAL = {
     "phone numbers": re.compile(r"\+\d[\d ()/-]{6,}|\(?\d{3}\)?[ -]\d{3}[ -]\d{4}"),
     "social security numbers": re.compile(r"\d{3}-\d{2}-\d{4}"),
 }
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _OTHER_DATE = re.compile(r"\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{4}[/.]\d{1,2}[/.]\d{1,2}(\s.*)?")
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_UPPER, _LOWER = "A-ZÀ-ÖØ-Þ", r"[^\W\d_A-ZÀ-ÖØ-Þ]"
+_WORD = re.compile(rf"[{_UPPER}]+(?=[{_UPPER}]{_LOWER})|[{_UPPER}]?{_LOWER}+|[{_UPPER}]+|\d+")
 
 MISSING_WORDS = frozenset({"?", "na", "n/a", "nan", "null", "none", "-", ".", "missing"})
 """How files without a notion of nothing write it."""
@@ -93,6 +102,8 @@ def words_of(name: str) -> frozenset[str]:
 
     >>> sorted(words_of("patient_ID")), sorted(words_of("birthYear"))
     (['id', 'patient', 'patientid'], ['birth', 'birthyear', 'year'])
+    >>> sorted(words_of("État_Santé"))
+    ['santé', 'état', 'étatsanté']
     """
     words = [word.lower() for word in _WORD.findall(name)]
     return frozenset([*words, "".join(words)])
@@ -131,6 +142,12 @@ def personal(texts: Iterable[str]) -> str:
 
 
 def other_dates(texts: Iterable[str]) -> bool:
-    """Tell whether nearly all texts are dates in a form other than ISO 8601, which is ambiguous."""
+    """Tell whether nearly all texts are dates, many of them in a form other than ISO 8601, which is ambiguous.
+
+    >>> other_dates(["1.2.1980", "1980-02-01"]), other_dates(["1980-02-01", "1981-02-01"]), other_dates(["1.5", "2"])
+    (True, False, False)
+    """
     found = list(texts)
-    return bool(found) and sum(_OTHER_DATE.fullmatch(text) is not None for text in found) >= 0.9 * len(found)
+    other = sum(_OTHER_DATE.fullmatch(text) is not None for text in found)
+    written = sum(_ISO_DATE.fullmatch(text) is not None for text in found)
+    return other > 0.05 * len(found) and other + written >= 0.9 * len(found)

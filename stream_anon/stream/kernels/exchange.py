@@ -45,8 +45,9 @@ class Boxes(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room to work in: costs per block, ends of two boxes, rows of a block, and marks of people."""
+    """Who each row is about, and room to work in: costs per block, ends of two boxes, rows of a block, marks."""
 
+    person: Ints
     costs: Floats
     ends: Ints
     spare: Ints
@@ -152,13 +153,13 @@ def least_of(costs: Floats) -> int:
 
 
 @inner
-def still_enough(boxes: Boxes, out: int, into: int, b: int, wanted: int, person: Ints, room: Room) -> bool:
+def still_enough(boxes: Boxes, out: int, into: int, b: int, wanted: int, room: Room) -> bool:
     """Tell whether a block has enough people if a row of it is replaced by another, or leaves (`into` is itself)."""
     size, spare = boxes.size[b], room.spare
     for i in range(size):
         spare[i] = boxes.member[b, i]
     spare[boxes.place[out]] = spare[size - 1] if into == out else into
-    return bool(people_of(person, spare, size - (into == out), room.seen) >= wanted)
+    return bool(people_of(room.person, spare, size - (into == out), room.seen) >= wanted)
 
 
 @inner
@@ -213,9 +214,7 @@ def dissolve(prices: Prices, qi: Ints, boxes: Boxes, block: Ints, b: int, joined
 
 
 @inner
-def best_change(
-    prices: Prices, qi: Ints, boxes: Boxes, own: int, row: int, wanted: int, person: Ints, room: Room
-) -> tuple[int, int]:
+def best_change(prices: Prices, qi: Ints, boxes: Boxes, own: int, row: int, wanted: int, room: Room) -> tuple[int, int]:
     """Return the block that a row should go to, its own if it should stay, and the row that should come in its place.
 
     That is the row itself if it just leaves, because its block has enough people without it.
@@ -235,7 +234,7 @@ def best_change(
         if spared and b != own and boxes.size[b] < most_rows and added[b] + joined[b] + base < best:
             best, to = added[b] + joined[b] + base, b
     added[own] = HUGE
-    if to != own and not still_enough(boxes, row, row, own, wanted, person, room):
+    if to != own and not still_enough(boxes, row, row, own, wanted, room):
         best, to = -LITTLE, own
     if to != own or gain <= LITTLE:
         return to, row
@@ -257,9 +256,9 @@ def best_change(
             change += (there - boxes.price[b]) * boxes.size[b]
             if change < best:
                 best, to, swap = change, b, other
-    if swap != row and len(person) > 0:
-        fair = still_enough(boxes, row, swap, own, wanted, person, room)
-        if not fair or not still_enough(boxes, swap, row, to, wanted, person, room):
+    if swap != row and len(room.person) > 0:
+        fair = still_enough(boxes, row, swap, own, wanted, room)
+        if not fair or not still_enough(boxes, swap, row, to, wanted, room):
             to = own
     return to, swap
 
@@ -304,19 +303,19 @@ def improve(prices: Prices, qi: Ints, block: Ints, blocks: int, wanted: int, per
         joined=np.empty((int(codes.sum()), blocks)),
     )
     space = Room(
+        person=person,
         costs=np.empty((2, blocks)),
         ends=np.empty((4, width), dtype=np.int64),
         spare=np.empty(room + 1, dtype=np.int64),
         seen=np.zeros(len(person) + 2, dtype=np.int64),
     )
-    _improve(prices, qi, boxes, block, wanted, person, np.zeros(blocks, dtype=np.int64), passes, space)
+    _improve(prices, qi, boxes, block, wanted, np.zeros(blocks, dtype=np.int64), passes, space)
 
 
 @kernel
 def _improve(
-    prices: Prices, qi: Ints, boxes: Boxes, block: Ints, wanted: int, person: Ints, changed: Ints, passes: int,
-    room: Room,
-) -> None:  # fmt: skip
+    prices: Prices, qi: Ints, boxes: Boxes, block: Ints, wanted: int, changed: Ints, passes: int, room: Room
+) -> None:
     """Do what `improve` says; `changed` is the pass in which a block was last changed."""
     n, blocks, joined = len(block), len(changed), room.costs[0]
     for row in range(n):
@@ -342,7 +341,7 @@ def _improve(
             own = block[row]
             if boxes.price[own] <= 0.0 or changed[own] < turn:
                 continue
-            to, swap = best_change(prices, qi, boxes, own, row, wanted, person, room)
+            to, swap = best_change(prices, qi, boxes, own, row, wanted, room)
             if to == own:
                 continue
             change_places(boxes, block, own, row, to, swap)

@@ -35,6 +35,27 @@ class Filed(NamedTuple):
     rows: int
 
 
+class Room(NamedTuple):
+    """What growing is bound to, and room for it: a cluster has `people`, `log2` holds logarithms of sizes.
+
+    `rows` are found rows, codes of a column, and the members of a cluster; `costs` those of a column, and totals; `box`
+    the ends of a box.
+    """
+
+    people: int
+    log2: Floats
+    rows: Ints
+    costs: Floats
+    box: Ints
+
+
+class Blocks(NamedTuple):
+    """Blocks that formed: the slots of all of them, and how many each has."""
+
+    slots: Ints
+    sizes: Ints
+
+
 def likeness_of(prices: Prices, limit: float) -> Likeness:
     """Return how rows must be alike that cost at most `limit` together."""
     facts, values, weight, least = prices
@@ -68,11 +89,9 @@ def put_by_key(index: Lists, slots: Ints, keys: Ints) -> None:
 
 
 @inner
-def near_rows(
-    prices: Prices, likeness: Likeness, qi: Ints, slot: int, found: Ints, count: int, codes: Ints, costs: Floats,
-    total: Floats,
-) -> int:  # fmt: skip
+def near_rows(prices: Prices, likeness: Likeness, qi: Ints, slot: int, count: int, room: Room) -> int:
     """Keep of the rows found those that cost at most the limit together with one row; return how many."""
+    found, codes, costs, total = room.rows[0], room.rows[1], room.costs[0], room.costs[1]
     facts, values, weight, _ = prices
     for i in range(count):
         total[i] = 0.0
@@ -95,17 +114,15 @@ def is_in(subject: Ints, members: Ints, count: int, person: int) -> bool:
 
 
 @inner
-def grow(
-    prices: Prices, qi: Ints, subject: Ints, members: Ints, count: int, found: Ints, left: int,
-    wanted: int, limit: float, log2: Floats, total: Floats, box: Ints,
-) -> int:  # fmt: skip
-    """Add found rows to the members, each time the one of least CAILDistance, until they are `wanted` people.
+def grow(prices: Prices, qi: Ints, subject: Ints, count: int, left: int, limit: float, room: Room) -> int:
+    """Add found rows to the members, each time the one of least CAILDistance, until they are enough people.
 
     Returns how many members there are, 0 if that cannot be done within the limit. What a row costs can only rise while
     the box widens: it is priced again only where its last price would make it the best.
     """
     facts, values, weight, _ = prices
-    low, high, people = box[0], box[1], 0
+    wanted, log2, found, members, total = room.people, room.log2, room.rows[0], room.rows[2], room.costs[1]
+    low, high, people = room.box[0], room.box[1], 0
     for q in range(len(low)):
         low[q] = high[q] = qi[members[0], q]
     for i in range(count):
@@ -144,19 +161,20 @@ def nearest_people(
     prices: Prices, qi: Ints, subject: Ints, seed: Ints, candidates: Ints, wanted: int, limit: float, log2: Floats
 ) -> Ints:
     """Return the seed with its nearest candidates by CAILDistance, `wanted` people in all; none if there are fewer."""
-    members, box = np.empty(len(seed) + len(candidates), dtype=np.int64), np.empty((2, qi.shape[1]), dtype=np.int64)
-    members[: len(seed)] = seed
-    total = np.empty(len(candidates))
-    count = _grow(prices, qi, subject, members, len(seed), candidates, len(candidates), wanted, limit, log2, total, box)
-    return members[:count]
+    room = _room(wanted, log2, len(seed) + len(candidates), qi.shape[1])
+    room.rows[0, : len(candidates)] = candidates
+    room.rows[2, : len(seed)] = seed
+    return room.rows[2, : _grow(prices, qi, subject, len(seed), len(candidates), limit, room)]
+
+
+def _room(people: int, log2: Floats, most: int, width: int) -> Room:
+    rows, costs = np.empty((3, most + 1), dtype=np.int64), np.empty((2, most))
+    return Room(people, log2, rows, costs, np.empty((2, width), dtype=np.int64))
 
 
 @kernel
-def _grow(
-    prices: Prices, qi: Ints, subject: Ints, members: Ints, count: int, found: Ints, left: int,
-    wanted: int, limit: float, log2: Floats, total: Floats, box: Ints,
-) -> int:  # fmt: skip
-    return grow(prices, qi, subject, members, count, found, left, wanted, limit, log2, total, box)
+def _grow(prices: Prices, qi: Ints, subject: Ints, count: int, left: int, limit: float, room: Room) -> int:
+    return grow(prices, qi, subject, count, left, limit, room)
 
 
 def arrive(
@@ -167,24 +185,22 @@ def arrive(
     Around each newcomer a cluster is grown of filed rows within the limit; one of `wanted` people becomes a block, and
     its rows are no longer filed. Other newcomers are filed.
     """
-    most = max(FEWEST_SEEN, SEEN_PER_PERSON * wanted)
-    rows, costs = np.empty((3, most + 1), dtype=np.int64), np.empty((2, most))
-    box = np.empty((2, qi.shape[1]), dtype=np.int64)
-    chosen = np.empty(min(filed.rows + len(slots), wanted * len(slots)), dtype=np.int64)
-    sizes = np.empty(len(slots), dtype=np.int64)
-    index, keys, _ = filed
-    blocks = _arrive(prices, likeness, qi, subject, slots, index, keys, wanted, log2, rows, costs, box, chosen, sizes)
-    sizes = sizes[:blocks]
-    return chosen[: sizes.sum()], sizes
+    room = _room(wanted, log2, max(FEWEST_SEEN, SEEN_PER_PERSON * wanted), qi.shape[1])
+    most = min(filed.rows + len(slots), wanted * len(slots))
+    blocks = Blocks(np.empty(most, dtype=np.int64), np.empty(len(slots), dtype=np.int64))
+    sizes = blocks.sizes[: _arrive(prices, likeness, qi, subject, slots, filed, room, blocks)]
+    return blocks.slots[: sizes.sum()], sizes
 
 
 @kernel
 def _arrive(
-    prices: Prices, likeness: Likeness, qi: Ints, subject: Ints, slots: Ints, index: Lists, keys: Ints, wanted: int,
-    log2: Floats, rows: Ints, costs: Floats, box: Ints, chosen: Ints, sizes: Ints,
-) -> int:  # fmt: skip
-    """Fill `chosen` and `sizes`, and return how many blocks there are; the other arrays are room to work in."""
-    found, codes, members, most, total = rows[0], rows[1], rows[2], costs.shape[1], costs[1]
+    prices: Prices, likeness: Likeness, qi: Ints, subject: Ints, slots: Ints, filed: Filed, room: Room, out: Blocks
+) -> int:
+    """Fill `out`, and return how many blocks there are."""
+    index, keys, _ = filed
+    wanted, found, members, most, chosen, sizes = (
+        room.people, room.rows[0], room.rows[2], room.costs.shape[1], out.slots, out.sizes,
+    )  # fmt: skip
     filled = blocks = 0
     for n in range(len(slots)):
         slot = slots[n]
@@ -199,12 +215,12 @@ def _arrive(
                 seen += 1
                 other = index.after[other]
             if left >= wanted - 1:
-                left = near_rows(prices, likeness, qi, slot, found, left, codes, costs[0], total)
+                left = near_rows(prices, likeness, qi, slot, left, room)
             if left >= wanted - 1:
                 for i in range(left // 2):  # of equal rows the oldest first
                     found[i], found[left - 1 - i] = found[left - 1 - i], found[i]
                 members[0] = slot
-                count = grow(prices, qi, subject, members, 1, found, left, wanted, likeness.limit, log2, total, box)
+                count = grow(prices, qi, subject, 1, left, likeness.limit, room)
         if count == 0:
             keys[slot] = key
             put(index, slot, bucket)

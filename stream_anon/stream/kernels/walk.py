@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +15,19 @@ Counts = npt.NDArray[np.uint16]
 LEAST_BITS, MOST_BITS = 8, 13
 """Rows are counted in so many buckets, as powers of two: four times as many as rows, so that few fall together by
 chance, and few enough for the first cache."""
+
+
+class Room(NamedTuple):
+    """Who each row is about, and room to walk in: `turns` are vectors to walk again, by the place of their turn."""
+
+    person: Ints
+    places: Ints
+    here: Counts
+    total: Keys
+    table: Counts
+    head: Ints
+    turns: Ints
+    seen: Ints
 
 
 @inner
@@ -141,19 +156,26 @@ def walk(
     `keys` are used up. `block` says for every row which class took it, -1 for none.
     """
     n = keys.shape[1]
-    places, here, total = np.empty((4, n), dtype=np.int64), np.ones(n, dtype=np.uint16), np.empty(n, dtype=np.uint32)
-    places[0] = np.arange(n)
-    table, head = np.zeros(1 << MOST_BITS, dtype=np.uint16), np.empty(1 << MOST_BITS, dtype=np.int64)
-    turns, seen = np.full((2, len(vectors) + 1), -1, dtype=np.int64), np.zeros(len(person) + 2, dtype=np.int64)
-    return _walk(prices, qi, keys, vectors, costs, wanted, person, block, places, here, total, table, head, turns, seen)
+    room = Room(
+        person=person,
+        places=np.empty((4, n), dtype=np.int64),
+        here=np.ones(n, dtype=np.uint16),
+        total=np.empty(n, dtype=np.uint32),
+        table=np.zeros(1 << MOST_BITS, dtype=np.uint16),
+        head=np.empty(1 << MOST_BITS, dtype=np.int64),
+        turns=np.full((2, len(vectors) + 1), -1, dtype=np.int64),
+        seen=np.zeros(len(person) + 2, dtype=np.int64),
+    )
+    room.places[0] = np.arange(n)
+    return _walk(prices, qi, keys, vectors, costs, wanted, block, room)
 
 
 @kernel
 def _walk(
-    prices: Prices, qi: Ints, keys: Keys, vectors: Ints, costs: Floats, wanted: int, person: Ints, block: Ints,
-    places: Ints, here: Counts, total: Keys, table: Counts, head: Ints, turns: Ints, seen: Ints,
-) -> int:  # fmt: skip
-    """Do what `walk` says, in the room that is given: `turns` are vectors to walk again, by the place of their turn."""
+    prices: Prices, qi: Ints, keys: Keys, vectors: Ints, costs: Floats, wanted: int, block: Ints, room: Room
+) -> int:
+    """Do what `walk` says, in the room that is given."""
+    person, places, here, total, table, head, turns, seen = room
     n, last = keys.shape[1], len(vectors)
     rows, found, same, following, later, after = places[0], places[1], places[2], places[3], turns[0], turns[1]
     count, left, blocks, v = n, n, 0, 0
