@@ -19,6 +19,23 @@ NONE: int = np.int64(0)  # type: ignore[assignment]
 
 
 @inner
+def enough(need: CompiledRequirements, rows: Ints, start: int, stop: int) -> bool:
+    """Tell whether `rows[start:stop]` are so many, of so many people: all that is asked of blocks while they form."""
+    if stop - start < need.rows:
+        return False
+    if len(need.person) == 0:
+        return True
+    need.stamp[0] += 1
+    people = 0
+    for r in range(start, stop):
+        who = need.person[rows[r]]
+        if need.seen[who] != need.stamp[0]:
+            need.seen[who] = need.stamp[0]
+            people += 1
+    return people >= need.k
+
+
+@inner
 def satisfied(need: CompiledRequirements, rows: Ints, start: int, stop: int) -> bool:
     """Tell whether `rows[start:stop]` together satisfy everything that is counted."""
     if stop - start < need.rows:
