@@ -17,9 +17,9 @@ from stream_anon.batch.sweep.search import CutRoom
 from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.counting import satisfied_by
+from stream_anon.core.judging.judge import Judge
 from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import bare
-from stream_anon.core.judging.judge import Judge
 from stream_anon.core.privacy import KAnonymity, LCAnonymity
 from stream_anon.core.schema import Schema
 from stream_anon.grammar.fields import Settings
