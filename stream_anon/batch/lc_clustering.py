@@ -18,6 +18,8 @@ from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.counting import satisfied_by
 from stream_anon.core.judging.judge import Judge
+from stream_anon.core.judging.need import CompiledRequirements
+from stream_anon.core.kernels import kernel
 from stream_anon.core.privacy import KAnonymity, LCAnonymity
 from stream_anon.core.schema import Schema
 from stream_anon.grammar.fields import Settings
@@ -136,6 +138,12 @@ def _fill(
     return np.array(members, dtype=np.int64)
 
 
+@kernel
+def _best_cut(dense: Dense, need: CompiledRequirements, room: CutRoom, start: int, stop: int) -> tuple[float, int, int]:
+    """Find the best cut of the room's `rows[start:stop]`."""
+    return best_cut(dense, need, room, start, stop)
+
+
 def _split(dense: Dense, judge: Judge, groups: list[Ints]) -> list[Ints]:
     """Cut every group that is large enough at the place that loses least, until no cut helps."""
     done: list[Ints] = []
@@ -146,7 +154,7 @@ def _split(dense: Dense, judge: Judge, groups: list[Ints]) -> list[Ints]:
         spare, merged, losses = np.empty_like(index), np.empty_like(index), np.empty(len(index))
         q = -1
         if len(index) >= 2 * judge.need.rows and len(index) >= 4:
-            _, q, code = best_cut(dense, judge.need, CutRoom(index, spare, merged, losses, low, high), 0, len(index))
+            _, q, code = _best_cut(dense, judge.need, CutRoom(index, spare, merged, losses, low, high), 0, len(index))
         if q < 0:
             done.append(index)
             continue

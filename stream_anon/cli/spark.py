@@ -52,8 +52,10 @@ def anonymize_by_spark(asked: SparkRun, policy: Policy) -> dict[str, Any]:
     codes = Counter({"rows that the policy does not describe": found["rejected"]})
     if (broken := asked.limits.exceeded(found["rows"], codes, found["suppressed"], ended=True)) is not None:
         raise TooMuchLost(broken)
-    ordered = result.table.orderBy("_anon.group", "_anon.row")  # the order of parts would narrow labels down
+    table = result.table.persist()  # sorting looks at it twice
+    ordered = table.orderBy("_anon.group", "_anon.row")  # the order of parts would narrow labels down
     ordered.write.mode("overwrite" if asked.force else "error").format(writing).save(asked.out)
+    table.unpersist()
     return found
 
 

@@ -28,6 +28,7 @@ SHORT = [
     ("soak.py", ["--rows", "40000"], "rows"),
     ("audit.py", ["--records", "20000"], "records_per_cpu_second"),
     ("batch.py", ["--rows", "2000", "--only", "mondrian"], "ncp"),
+    ("large.py", ["--rows", "2000", "--values", "50", "--algorithm", "mondrian"], "peak_mb"),
     ("attacks.py", ["--rows", "1500", "--k", "5", "--tries", "20"], "isolation"),
 ]
 

@@ -31,6 +31,7 @@ from stream_anon.formats.parquet import ParquetWriter
 
 ARRAYS = {
     "text": pa.array(["", "39", "x", None, "1e3", "null", " 7", "true", "39"]),
+    "names": pa.array([*(f"p{i}" for i in range(1000)), None, "", "p7"]),
     "large text": pa.array(["a", None, ""], pa.large_string()),
     "coded text": pa.array(["a", "b", None, "a"]).dictionary_encode(),
     "integers": pa.array([1, None, 2**62, 1, -1]),

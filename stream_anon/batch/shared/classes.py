@@ -150,6 +150,21 @@ def added(dense: Dense, classes: Classes, row: int, cost: Floats) -> None:
 
 
 @kernel
+def join_cheapest(dense: Dense, classes: Classes, row: int, count: int) -> None:
+    """Put a row that has no class into the first of so many classes where it adds least."""
+    found, best = 0, np.inf
+    for c in range(count):
+        size, total = classes.size[c], 0.0
+        for q in range(dense.code.shape[1]):
+            code = dense.code[row, q]
+            total += stretch(dense, q, min(code, classes.low[c, q]), max(code, classes.high[c, q]))
+        cost = (size + 1) * total - size * classes.loss[c]
+        if cost < best:
+            found, best = c, cost
+    put(dense, classes, row, found)
+
+
+@kernel
 def join(dense: Dense, classes: Classes, row: int, c: int) -> None:
     """Put a row that has no class into class c."""
     put(dense, classes, row, c)

@@ -8,7 +8,7 @@ import numpy as np
 
 from stream_anon.batch.shared.dense import Dense, stretch
 from stream_anon.core.hierarchy import Floats, Ints
-from stream_anon.core.judging.counting import satisfied
+from stream_anon.core.judging.counting import enough
 from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import LINEAR, inner, kernel
 
@@ -179,7 +179,7 @@ def divide(dense: Dense, need: CompiledRequirements, division: Division, way: Wa
             for place in range(len(wanted)):
                 border = _cut(dense, division, start, stop, wanted[place], relaxed, by_tree)
                 if border != NO_CUT:
-                    if satisfied(need, rows, start, border) and satisfied(need, rows, border, stop):
+                    if enough(need, rows, start, border) and enough(need, rows, border, stop):
                         break
                     border = NO_CUT
                     for r in range(start, stop):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stream_anon.batch.shared.classes import Classes, added, empty_classes, join, settle
+from stream_anon.batch.shared.classes import Classes, added, empty_classes, join, join_cheapest, settle
 from stream_anon.batch.shared.dense import Dense
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.judge import Judge
@@ -42,10 +42,10 @@ def place_leftovers(dense: Dense, classes: Classes, judge: Judge, count: int) ->
     members = {} if judge.monotone or not len(left) else dict(enumerate(_parts(classes.group)))
     for _ in range(ROUNDS):
         for row in left.tolist():
-            added(dense, classes, row, cost)
             if judge.monotone:
-                join(dense, classes, row, int(np.argmin(cost)))
+                join_cheapest(dense, classes, row, count)
                 continue
+            added(dense, classes, row, cost)
             near = np.argpartition(cost, TRIES)[:TRIES] if count > TRIES else np.arange(count)
             for c in near[np.argsort(cost[near], kind="stable")].tolist():
                 union = np.append(members[c], row)

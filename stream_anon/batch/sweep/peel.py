@@ -7,7 +7,7 @@ from stream_anon.batch.shared.dense import box_price
 from stream_anon.batch.sweep.index import HUGE, nearest
 from stream_anon.batch.sweep.search import Room, Search
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.judging.counting import NONE, satisfied
+from stream_anon.core.judging.counting import NONE, enough
 from stream_anon.core.kernels import inner, kernel
 
 LITTLE = 1e-9
@@ -63,7 +63,7 @@ def peel(search: Search, room: Room) -> None:
                     stay += 1
                     widen(dense, low, high, row)
                 row = classes.after[row]
-            if stay and not satisfied(need, rest, NONE, stay):
+            if stay and not enough(need, rest, NONE, stay):
                 continue
             gain = classes.size[c] * classes.loss[c]
             if stay:

@@ -47,7 +47,7 @@ def _sort(dense: Dense, room: CutRoom, start: int, count: int, q: int) -> None:
         width *= 2
 
 
-@kernel
+@inner
 def best_cut(dense: Dense, need: CompiledRequirements, room: CutRoom, start: int, stop: int) -> tuple[float, int, int]:
     """Find the best cut of the room's `rows[start:stop]`: loss of both sides, column, first code on the right."""
     sorted_rows, left_loss, low, high = room.sorted_rows, room.left_loss, room.low, room.high

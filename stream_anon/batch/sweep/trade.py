@@ -8,7 +8,7 @@ from stream_anon.batch.sweep.index import HUGE, REACH, bucket_of, nearest
 from stream_anon.batch.sweep.peel import LITTLE
 from stream_anon.batch.sweep.search import Room, Search
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.judging.counting import NONE, satisfied
+from stream_anon.core.judging.counting import NONE, enough
 from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import inner, kernel
 
@@ -66,7 +66,7 @@ def _givers_hold(classes: Classes, need: CompiledRequirements, rows: Ints, first
                 rows[end] = row
                 end += 1
             row = classes.after[row]
-        if not satisfied(need, rows, stop, end):
+        if not enough(need, rows, stop, end):
             return False
     return True
 
@@ -130,7 +130,7 @@ def trade(search: Search, room: Room) -> None:
                 widen(dense, low, high, pick)
             good = (
                 total == size
-                and satisfied(need, rest, NONE, total)
+                and enough(need, rest, NONE, total)
                 and _givers_hold(classes, need, rest, stay, total, given)
             )
             for a in range(stay, total):

@@ -9,7 +9,7 @@ import numpy as np
 from stream_anon.batch.shared.dense import Dense
 from stream_anon.batch.sweep.lattice import Lattice
 from stream_anon.core.hierarchy import Ints
-from stream_anon.core.judging.counting import satisfied
+from stream_anon.core.judging.counting import enough
 from stream_anon.core.judging.need import CompiledRequirements
 from stream_anon.core.kernels import inner, kernel
 
@@ -119,7 +119,7 @@ def walk(dense: Dense, lattice: Lattice, need: CompiledRequirements, room: WalkR
         vector += 1
         good = 0
         for c in range(found):
-            if satisfied(need, rows, starts[c], starts[c + 1]):
+            if enough(need, rows, starts[c], starts[c + 1]):
                 for r in range(starts[c], starts[c + 1]):
                     group[rows[r]] = state[1]
                 state[1] += 1

@@ -19,24 +19,38 @@ NONE: int = np.int64(0)  # type: ignore[assignment]
 
 
 @inner
+def _people(need: CompiledRequirements, rows: Ints, start: int, stop: int) -> int:
+    """Return how many people `rows[start:stop]` are of."""
+    code, seen, people = need.code, need.seen, stop - start
+    count = len(need.rule)
+    if len(code) > count:  # some people have several rows
+        seen[0] += 1
+        stamp = seen[0]
+        for r in range(start, stop):
+            who = code[2 * count, rows[r]]
+            people -= seen[who] == stamp
+            seen[who] = stamp
+    return people
+
+
+@inner
+def enough(need: CompiledRequirements, rows: Ints, start: int, stop: int) -> bool:
+    """Tell whether `rows[start:stop]` are so many, of so many people: all that is asked of blocks while they form."""
+    return stop - start >= need.rows and _people(need, rows, start, stop) >= need.k
+
+
+@inner
 def satisfied(need: CompiledRequirements, rows: Ints, start: int, stop: int) -> bool:
     """Tell whether `rows[start:stop]` together satisfy everything that is counted."""
     if stop - start < need.rows:
         return False
     code, rule, seen, tally, demand = need.code, need.rule, need.seen, need.tally, need.demand
     count, many = len(rule), len(code) > len(rule)
-    if not many and count == 0:
-        return True
+    people = _people(need, rows, start, stop)
+    if people < need.k:
+        return False
     seen[0] += 1
     stamp = seen[0]
-    people = stop - start
-    if many:
-        for r in range(start, stop):
-            who = code[2 * count, rows[r]]
-            people -= seen[who] == stamp
-            seen[who] = stamp
-        if people < need.k:
-            return False
     for m in range(count):
         different, wanted, total = 0, rule[m, 1], stop - start
         for r in range(start, stop):

@@ -11,6 +11,9 @@ import numpy as np
 
 from stream_anon.core.decode import Coded, Columnar
 
+FEW = 1_000
+"""Cells by which a column is taken for one whose values are all different."""
+
 
 class ArrowRows(Columnar):
     """The rows of a record batch. A cell reads as JSON would hold it, whichever way it is asked for.
@@ -63,6 +66,8 @@ def coded(column: Any) -> Coded | None:
         column = column.cast(kind.value_type)  # a dictionary may name one value twice, or null
     if pa.types.is_nested(column.type) or not _is_plain(pa, column.type):
         return None
+    if pa.types.is_string(column.type) and _all_differ(column.slice(0, FEW)):
+        return Coded(column.to_pylist(), np.arange(len(column)))  # names of people, say: there is nothing to be saved
     found = column.dictionary_encode()
     values = found.dictionary.to_pylist()
     if not isinstance(values[0] if values else None, str | int | None):
@@ -71,6 +76,10 @@ def coded(column: Any) -> Coded | None:
         return Coded(values, found.indices.to_numpy().astype(np.int64))
     codes = found.indices.fill_null(len(values)).to_numpy().astype(np.int64)
     return Coded([*values, None], codes)
+
+
+def _all_differ(column: Any) -> bool:
+    return len(column) == FEW and len(set(column.to_pylist())) == FEW
 
 
 def _is_plain(pa: Any, kind: Any) -> bool:

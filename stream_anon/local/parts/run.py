@@ -125,7 +125,8 @@ class PartedAnonymization:
         self.counts, done = [0] * len(tree.order), 0
         for rows in self._spill.read(SPOOL):
             part = tree.parts_of(rows.qi)
-            rows = rows.take(np.argsort(part, kind="stable"))
+            small = part.astype(np.uint16) if len(self.counts) <= 1 << 16 else part  # sorted without comparing
+            rows = rows.take(np.argsort(small, kind="stable"))
             ends = np.cumsum(np.bincount(part, minlength=len(self.counts))).tolist()
             for number, span in enumerate(pairwise([0, *ends])):
                 chosen = rows.take(slice(*span))
