@@ -115,17 +115,15 @@ class Anonymization:
     def measures(self) -> ClassMeasures:
         """Return what the papers measure of the classes; sensitive values count as they came."""
         qi = np.empty((0, len(self.schema.quasi)), dtype=np.int64) if self.rows is None else self.rows.qi
-        sums = sums_of(self.schema, bins_of(qi), self.groups)
+        sums = sums_of(self.schema, bins_of(qi))
+        for group in self.groups[:1]:
+            found = group.released
+            sums.add(Classes(found.rows.qi, found.rows.sensitive, found.starts, found.low, found.high, found.losses))
         sums.suppress(self.tally.suppressed)
         return sums.measures(self.schema.requirements.k)
 
 
-def sums_of(schema: Schema, bins: list[list[int]], groups: Sequence[Group]) -> ClassSums:
-    """Return the sums of groups that were released together, all of them."""
+def sums_of(schema: Schema, bins: list[list[int]]) -> ClassSums:
+    """Return sums over classes to which nothing was added yet."""
     columns = [(column.name, column.hierarchy) for column in schema.quasi]
-    sums = ClassSums(columns, [column.name for column in schema.sensitive], bins)
-    for group in groups[:1]:
-        found = group.released
-        starts = np.array(found.starts, dtype=np.int64)
-        sums.add(Classes(found.rows.qi, found.rows.sensitive, starts, found.low, found.high, found.losses))
-    return sums
+    return ClassSums(columns, [column.name for column in schema.sensitive], bins)

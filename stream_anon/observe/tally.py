@@ -97,7 +97,7 @@ class Tally:
         for _, run in groupby(groups, key=lambda group: id(group.released)):
             some = list(run)
             released, places = some[0].released, [group.place for group in some]
-            rows, begins = rows_of(released, places)
+            rows, begins = rows_of(released.starts, places)
             sizes = np.diff(begins)
             self.published += int(sizes.sum())
             self.groups.update(map(str, map(released.reasons.__getitem__, places)))

@@ -34,7 +34,7 @@ def classes_of(qi: Ints, ill: Ints, hierarchies: list[Hierarchy], *members: list
         else h.loss(low[:, q], high[:, q])
         for q, h in enumerate(hierarchies)
     ]
-    return Classes(rows, ill[order], starts, low, high, np.stack(losses, axis=1))
+    return Classes(rows, ill[order], starts.tolist(), low, high, np.stack(losses, axis=1))
 
 
 def two() -> ClassMeasures:

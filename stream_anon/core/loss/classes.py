@@ -65,7 +65,7 @@ class Classes:
 
     qi: Ints
     sensitive: Ints
-    starts: Ints
+    starts: Sequence[int]
     low: Ints
     high: Ints
     losses: Floats
@@ -89,7 +89,8 @@ class ClassSums:
 
     def add(self, classes: Classes) -> None:
         """Add classes of rows that are published."""
-        sizes = np.diff(classes.starts)
+        starts = np.array(classes.starts, dtype=np.int64)
+        sizes = np.diff(starts)
         if not len(sizes):
             return
         left, right = np.empty_like(classes.low), np.empty_like(classes.high)
@@ -111,7 +112,7 @@ class ClassSums:
         for s in range(len(self._sensitive)):
             self._common[s] += _most_frequent(group, classes.sensitive[:, s])
         self._diameter = max(self._diameter, _diameter(classes, [h for _, h in self._columns], self._diameter))
-        self._utility.add(classes.qi, classes.starts, left, right)
+        self._utility.add(classes.qi, starts, left, right)
 
     def suppress(self, count: int) -> None:
         """Count rows that are not published."""

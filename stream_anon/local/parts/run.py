@@ -31,6 +31,7 @@ from stream_anon.core.decode import LineCount, Rejection
 from stream_anon.core.encode import Encoder
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.veto import Veto
+from stream_anon.core.loss.classes import Classes
 from stream_anon.core.loss.columns import bins_of
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
@@ -85,7 +86,7 @@ class PartedAnonymization:
         self._sizes, self._workers, self._limits = sizes, workers, limits
         self._spill = Spill(job.folder)
         self._bins: list[list[int]] = [[0]] * len(schema.quasi)
-        self._sums = sums_of(schema, self._bins, ())
+        self._sums = sums_of(schema, self._bins)
         self._finished = 0
 
     def read(self, parts: Iterable[Part], reject: Callable[[Sequence[Rejection]], None], progress: Progress) -> None:
@@ -168,7 +169,7 @@ class PartedAnonymization:
         tally = self.tally
         if tally.published + tally.suppressed + tally.rejected.total() != tally.consumed:
             raise SpillError(f"{self.job.folder}: rows of it are missing; remove it, and begin again")
-        self._sums = sums_of(self.schema, self._bins, ())
+        self._sums = sums_of(self.schema, self._bins)
         for figures in found:
             self._sums.merge(figures["sums"])
         self._limits.check(tally)
@@ -354,7 +355,10 @@ def _work(task: _Task) -> None:
             spill.close()
         del rows, found
     tally.publish(groups, 0.0)
-    sums = sums_of(schema, task.bins, groups)
+    sums = sums_of(schema, task.bins)
+    for group in groups[:1]:
+        out = group.released
+        sums.add(Classes(out.rows.qi, out.rows.sensitive, out.starts, out.low, out.high, out.losses))
     sums.suppress(tally.suppressed)
     write_fragment(job.folder / f"{task.number}.out", groups, job.target, job.quote_formulas)
     draft = job.folder / f"{task.number}.figures"
