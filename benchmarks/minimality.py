@@ -82,10 +82,10 @@ class Ground:
     schema: Callable[[list[dict[str, Any]], dict[str, Any]], Schema]
 
 
-def made_ground(rare: float, values: int, rows: int) -> Ground:
+def made_ground(rare: float, values: int, rows: int, seed: int) -> Ground:
     """Return a made-up table of so many values, all but one of which share what is rare."""
     share = shares(rare, values)
-    return Ground(f"{values} values, rare {rare}", made_up(share, rows), share, lambda m, a: schema(m, a, share))
+    return Ground(f"{values} values, rare {rare}", made_up(share, rows, seed), share, lambda m, a: schema(m, a, share))
 
 
 def adult_ground(folder: Path, sensitive: str, rows: int) -> Ground:
@@ -245,12 +245,14 @@ def main() -> None:
     parser.add_argument("--values", nargs="+", type=int, default=[2, 20], help="how many values there are")
     parser.add_argument("--rows", type=int, default=3_000)
     parser.add_argument("--replays", type=int, default=60, help="groups that are replayed")
+    parser.add_argument("--seed", type=int, default=8, help="of the made-up table")
     parser.add_argument("--json", action="store_true", help="one line of JSON per attacker")
     arguments = parser.parse_args()
     if arguments.data is not None:
         grounds = [adult_ground(arguments.data, name, arguments.rows) for name in ("occupation", "salary-class")]
     else:
-        grounds = [made_ground(rare, n, arguments.rows) for n in arguments.values for rare in arguments.rare]
+        pairs = [(rare, n) for n in arguments.values for rare in arguments.rare]
+        grounds = [made_ground(rare, n, arguments.rows, arguments.seed) for rare, n in pairs]
     for ground in grounds:
         for name, model in models(ground.share).items():
             for algorithm in arguments.algorithm if name in (arguments.model or [name]) else ():

@@ -29,7 +29,8 @@ def doctor(
     loaded, schema = prepare_for_kafka(policy)
     warn_of_exposure(loaded)
     from stream_anon.kafka.clients import client_of
-    from stream_anon.kafka.doctor import Doctor
+    from stream_anon.kafka.doctor import Doctor, Finding
+    from stream_anon.kafka.reachable import why_not
     from stream_anon.worker.checkup import claim_finding, ledger_findings, schema_findings
     from stream_anon.worker.factory import kafka_of
 
@@ -44,7 +45,10 @@ def doctor(
             if not as_json:
                 _say(finding)
 
-    take(Doctor(broker, kafka.group, kafka.input, kafka.output, kafka.dead_letter, kafka.ledger).examine())
+    if (why := why_not(kafka.bootstrap, kafka.options)) is not None:
+        take([Finding("broker", False, why, "then ask again")])
+    else:
+        take(Doctor(broker, kafka.group, kafka.input, kafka.output, kafka.dead_letter, kafka.ledger).examine())
     broker.close()
     take(schema_findings(kafka, schema))
     if all(finding.good for finding in found):

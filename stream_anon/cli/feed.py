@@ -45,9 +45,11 @@ def feed(
     """
     loaded, _ = prepare_for_kafka(policy)
     from stream_anon.kafka.clients import client_of
+    from stream_anon.kafka.reachable import require_broker
     from stream_anon.worker.factory import kafka_of
 
     kafka = kafka_of(loaded.policy)
+    require_broker(kafka.bootstrap, kafka.options)
     stopped = Event()
     records = _made_up(rate, seconds, seed, stopped) if demo else _stdin(stopped)
     feed_of = client_of(kafka.client).feed

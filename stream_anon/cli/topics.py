@@ -31,9 +31,11 @@ def topics(
     """
     loaded, _ = prepare_for_kafka(policy)
     from stream_anon.kafka.clients import client_of
+    from stream_anon.kafka.reachable import require_broker
     from stream_anon.worker.factory import kafka_of
 
     kafka = kafka_of(loaded.policy)
+    require_broker(kafka.bootstrap, kafka.options)
     client, wanted = client_of(kafka.client), topics_of(kafka, partitions)
     created = client.create_topics(kafka.bootstrap, wanted, kafka.options, replication, compacted_of(kafka))
     broker = client.probe(kafka.bootstrap, kafka.group, kafka.options)

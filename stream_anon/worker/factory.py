@@ -17,6 +17,7 @@ from stream_anon.errors import Problem, StreamAnonError
 from stream_anon.formats.messages.messages import Messages
 from stream_anon.formats.messages.registry import RegistryAwayError
 from stream_anon.kafka.clients import client_of
+from stream_anon.kafka.reachable import require_broker
 from stream_anon.kafka.transport import AbortableError, Transport
 from stream_anon.policy.policy import Policy
 from stream_anon.policy.settings import KafkaSettings
@@ -156,6 +157,7 @@ def output_claim(kafka: KafkaSettings) -> Iterator[OutputClaim]:
 
 def hold_output(kafka: KafkaSettings, schema: Schema, *, takeover: bool = False) -> None:
     """Claim the output for this group and policy; raise `OutputTakenError` if it is another's."""
+    require_broker(kafka.bootstrap, kafka.options)
     with output_claim(kafka) as claim:
         before = claim.hold(claim_of(kafka, schema, claim.topic_id), takeover=takeover)
     if before is not None and takeover:
