@@ -103,7 +103,13 @@ def main() -> None:
                 create_topics(broker.bootstrap, {f"{group}-out": 1})
                 more = "" if name == "json" else f', format: {name}, registry: {{url: "{local.url}"}}'
                 options = {"bootstrap": broker.bootstrap, "client": chosen.client, "group": group, "input": topic}
-                options |= {"output": f"{group}-out", "delay": "2s", "records": 1_000, "algorithm": "cail"}
+                options |= {
+                    "output": f"{group}-out",
+                    "delay": "2s",
+                    "records": 1_000,
+                    "algorithm": "cail",
+                    "ledger": False,
+                }
                 done = bench.in_process(bench.work, options | {"count": chosen.records, "more": more})
                 found.setdefault(name, []).append(done)
     result = {

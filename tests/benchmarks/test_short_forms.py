@@ -74,3 +74,11 @@ def test_it_runs_and_tells(name: str, options: list[str], told: str) -> None:
     assert done.returncode == 0, done.stderr[-2_000:]
     line = json.loads(done.stdout.splitlines()[-1])
     assert told in str(line), line
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.py") if "argparse" in path.read_text()))
+def test_it_can_be_started(name: str) -> None:
+    """Those that need a broker, too: a file beside them may hide the package of a client."""
+    done = subprocess.run([sys.executable, str(FOLDER / name), "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert done.stdout.startswith("usage:")
