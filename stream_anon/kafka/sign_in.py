@@ -15,7 +15,7 @@ _HANDSHAKE, _AUTHENTICATE = 17, 36  # requests of Kafka's protocol
 _UNKNOWN_MECHANISM = 33
 _HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _LARGEST = 1 << 16  # bytes of an answer
-_MOST_ROUNDS = 1_000_000  # of hashing: what answers here may not be a broker
+_ROUNDS = range(4_096, 1_000_000)  # of hashing: fewer would give the password away, and who asks for more is no broker
 _REFUSED = "the broker refuses the user or the password: see sasl.username and sasl.password in kafka.options"
 
 
@@ -39,12 +39,13 @@ def why_refused(connection: socket.socket, options: Mapping[str, Any]) -> str | 
 
 def _scram(connection: socket.socket, name: str, user: str, password: str) -> str | None:
     """Carry out the exchange of RFC 5802, in which the password itself is not sent."""
-    bare = f"n={user.replace('=', '=3D').replace(',', '=2C')},r={secrets.token_hex(16)}"
+    nonce = secrets.token_hex(16)
+    bare = f"n={user.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
     refused, first = _send(connection, f"n,,{bare}".encode())
     if refused is not None:
         return refused
     told = dict(part.split("=", 1) for part in first.decode().split(","))
-    if int(told["i"]) > _MOST_ROUNDS:
+    if int(told["i"]) not in _ROUNDS or not told["r"].startswith(nonce):
         raise ConnectionError("no answer of a broker")
     salted = hashlib.pbkdf2_hmac(name, password.encode(), b64decode(told["s"]), int(told["i"]))
     last = f"c=biws,r={told['r']}"

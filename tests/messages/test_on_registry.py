@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -117,29 +119,41 @@ def test_schemas_change_in_the_middle_and_the_registry_goes_away(
     assert not scene.letters()
 
 
+def announce_and_die(words: dict[str, Any], told: Path) -> None:
+    """Work until groups are announced, tell their records, and be gone by kill -9 before any is published."""
+    worker = worker_of(stream_anon.Policy.model_validate(words))
+    announced: list[Any] = []
+    while not announced:
+        worker.step()
+        announced = [group for p in worker.state.partitions.values() for group in p.announced]
+    told.write_bytes(pickle.dumps([record for group in announced for record in group.records]))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def worker_of(policy: stream_anon.Policy) -> Worker:
+    schema, kafka = Schema.of(policy), policy.kafka
+    assert kafka is not None
+    return Worker(transport_of(kafka), core_of(schema), settings_of(policy))
+
+
 @pytest.mark.parametrize("format_", ["avro", "protobuf", "json_schema"])
-def test_an_announced_group_is_published_again_byte_by_byte(scenes: Callable[[str], Scene], format_: str) -> None:
-    scene = scenes(format_)
+def test_an_announced_group_is_published_again_byte_by_byte(
+    scenes: Callable[[str], Scene], format_: str, tmp_path: Path
+) -> None:
+    scene, told = scenes(format_), tmp_path / "told"
     scene.send(visits(60))
-    schema = Schema.of(scene.policy)
-
-    def worker() -> Worker:
-        return Worker(transport_of(scene.kafka), core_of(schema), settings_of(scene.policy))
-
-    one, announced = worker(), []
-    end = time.monotonic() + 60
-    while not announced and time.monotonic() < end:
-        one.step()
-        announced = [group for p in one.state.partitions.values() for group in p.announced]
-    expected = {record for group in announced for record in group.records}
+    first = get_context("spawn").Process(target=announce_and_die, args=(scene.words, told))
+    first.start()
+    first.join(120)
+    assert first.exitcode == -signal.SIGKILL
+    expected = set(pickle.loads(told.read_bytes()))
     assert len(expected) >= K
-    one._transport.close()  # gone before it publishes anything
     assert not scene.read(scene.kafka.output)
-    two = worker()
+    second, end = worker_of(scene.policy), time.monotonic() + 90
     while len(scene.read(scene.kafka.output)) < len(expected) and time.monotonic() < end:
         for _ in range(10):
-            two.step()
-    two._transport.close()
+            second.step()
+    second._transport.close()
     assert expected <= set(scene.read(scene.kafka.output))
 
 
