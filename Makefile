@@ -17,7 +17,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m compileall -q stream_anon
-	$(BIN)/python -m pytest -n 6 --dist worksteal
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -30,7 +30,7 @@ def require_broker(bootstrap: str, options: Mapping[str, Any], patience: float =
     end = time.monotonic() + patience
     while (why := why_not(bootstrap, options)) is not None:
         if time.monotonic() > end:
-            raise TransportError(why)
+            raise TransportError(f"{why}; stream-anon doctor -p POLICY asks again")
         time.sleep(_PAUSE)
 
 

@@ -62,7 +62,8 @@ def test_doctor_without_a_broker(world: World, tmp_path: Path) -> None:
     file.write_text(file.read_text().replace(world.bootstrap, f"127.0.0.1:{free_port()}"))
     found = doctor(file)
     assert list(found) == ["broker"]
-    assert "password" in str(found["broker"]["remedy"])
+    assert "nothing listens there: start the broker" in str(found["broker"]["detail"])
+    assert found["broker"]["remedy"]
 
 
 def test_run_publishes_tells_and_stops(world: World, tmp_path: Path) -> None:
