@@ -13,7 +13,9 @@ def main() -> None:
         sys.stdout.write(f"stream-anon {__version__}\n")
         return
     from stream_anon.cli import run_command
+    from stream_anon.cli.small import compile_if_worthwhile
 
+    compile_if_worthwhile(sys.argv[1:])
     sys.exit(run_command(sys.argv[1:]))
 
 

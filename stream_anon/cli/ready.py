@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from stream_anon.cli import output
-from stream_anon.core.kernels import COMPILED
+from stream_anon.core.kernels import COMPILED, WANTED
 from stream_anon.core.schema import Schema
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.local.warmup import warm_up
@@ -35,7 +35,7 @@ def make_batch_ready(run: Anonymization) -> None:
 def _announced(quiet: bool) -> Iterator[None]:
     """Print at once that numba is missing, or that kernels are compiled, and how long it took; one line if `quiet`."""
     if not COMPILED:
-        if not quiet:
+        if not quiet and WANTED:
             output.say("numba is not installed, so this runs slowly; to speed it up: pip install 'stream-anon[speed]'")
         yield
         return

@@ -6,6 +6,7 @@ so that results never depend on what is installed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -15,7 +16,12 @@ from stream_anon.core.hierarchy.base import CostTable, Floats, Hierarchy, Ints, 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+WANTED = os.environ.get("STREAM_ANON_COMPILE") != "never"
+"""Whether loops shall be compiled: a short command says no, for loading the compiler takes longer than they do."""
+
 try:
+    if not WANTED:
+        raise ImportError
     import numba
     from numba.core.registry import CPUDispatcher
 
