@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 comma := ,
 install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(INSTALL) $(1)
 
-.PHONY: demo test lint reference pictures lock bench soak chaos chaos-pieces rolling clean
+.PHONY: demo test lint reference pictures lock image bench soak chaos chaos-pieces rolling clean
 
 demo: $(VENV)/.demo
 	$(BIN)/stream-anon demo
@@ -39,6 +39,10 @@ lock: $(VENV)/.test
 	$(LOCK) --upgrade --extra fast --extra kafka --extra speed --extra avro --extra protobuf --extra zstd --output-file deploy/requirements.lock pyproject.toml
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
 	    | $(LOCK) --upgrade --output-file deploy/build.lock -
+
+# The image as it is written, without Docker: all that is locked is fetched, its bytecode and kernels are compiled.
+image: $(VENV)/.test
+	STREAM_ANON_WHOLE_IMAGE=1 $(BIN)/python -m pytest tests/deploy/test_image.py
 
 # DATA: a folder with adult.csv and hierarchies/; without it a synthetic table serves.
 bench: $(VENV)/.test

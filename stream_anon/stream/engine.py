@@ -68,7 +68,7 @@ class Engine:
             fresh = rows.serial == UNNUMBERED
             facts = rows.facts
             self._schema.requirements.observe(facts if fresh.all() else facts.take(fresh))  # others were seen before
-            self._arrive(self._buffer.stage(rows), fresh)
+            self._arrive(self._buffer.stage(rows), fresh, more)
             taken += room
             outcome = self._release_chosen()
             groups += outcome.groups
@@ -87,8 +87,8 @@ class Engine:
         """
         while (deadline := self.next_deadline()) is not None and deadline <= now:
             slot = self._buffer.oldest()
-            late = now >= float(self._buffer.columns.arrived[slot]) + (self._time or 0.0)
-            self._complete(slot, Reason.DEADLINE, late)
+            late = self._time is not None and now >= float(self._buffer.columns.arrived[slot]) + self._time
+            self._complete(slot, Reason.DEADLINE, late or self._outnumbered(slot))
             if not more():
                 break
         if not closing:
@@ -98,13 +98,15 @@ class Engine:
         self._take_in()
         return self._release_chosen()
 
-    def flush(self) -> Outcome:
-        """Release everything, oldest row first; suppress what no group that leaves now can hold."""
+    def flush(self, more: Callable[[], bool] = always) -> Outcome:
+        """Release everything, oldest row first, while `more` says so; suppress what no group that leaves can hold."""
         self._buffer.held[:] = False
         self._few = math.inf
         self._choose(self._algorithm.clear(), Reason.FLUSH)
         while (slot := self._buffer.oldest()) >= 0:
             self._complete(slot, Reason.FLUSH)
+            if not more():
+                break
         self._take_in()
         return self._release_chosen()
 
@@ -128,8 +130,10 @@ class Engine:
         return False
 
     def next_deadline(self) -> float | None:
-        """Return the deadline of the oldest row by the clock."""
+        """Return the deadline of the oldest row by the clock; of one that is due by its number, long ago."""
         slot = self._buffer.oldest()
+        if slot >= 0 and self._records is not None and self._since(slot) >= self._patience(slot, self._records):
+            return -math.inf
         if slot < 0 or self._time is None:
             return None
         return float(self._buffer.columns.arrived[slot]) + self._time * self._window(slot, self._since(slot))
@@ -164,7 +168,11 @@ class Engine:
         self._buffer.free(slots)
         return rows
 
-    def _arrive(self, slots: Ints, fresh: npt.NDArray[np.bool_]) -> None:
+    def _outnumbered(self, slot: int) -> bool:
+        """Tell whether as many rows as are allowed arrived after this one."""
+        return self._records is not None and self._since(slot) >= self._records
+
+    def _arrive(self, slots: Ints, fresh: npt.NDArray[np.bool_], more: Callable[[], bool] = always) -> None:
         """Let staged rows arrive one after the other, and complete the rows that become due by their number.
 
         Neighbours that are handed back arrive together: being due at once, they can still form a group.
@@ -172,7 +180,7 @@ class Engine:
         for part in np.split(np.arange(len(slots)), np.flatnonzero(np.diff(fresh)) + 1):
             place, stop = int(part[0]), int(part[-1]) + 1
             while place < stop:
-                if fresh[place] and (rushed := self._arrive_batch(slots[place:stop])):
+                if fresh[place] and (rushed := self._arrive_batch(slots[place:stop], more)):
                     place += rushed
                     continue
                 end = min(stop, place + self._until_due(int(slots[place]))) if fresh[place] else stop
@@ -181,16 +189,16 @@ class Engine:
                 if group is not None:
                     self._choose([group], Reason.READY)
                 if fresh[part[0]] or place == stop:
-                    self._expire_by_count()
+                    self._expire_by_count(more)
 
-    def _arrive_batch(self, slots: Ints) -> int:
+    def _arrive_batch(self, slots: Ints, more: Callable[[], bool]) -> int:
         """Take new rows in one call if the algorithm can; return how many it took."""
         found = self._algorithm.arrive_batch(slots, self._until_due(int(slots[0])))
         if found is None:
             return 0
         taken, groups = found
         self._choose(groups, Reason.READY)
-        self._expire_by_count()
+        self._expire_by_count(more)
         self._choose(self._algorithm.ahead(self._used), Reason.READY)
         return taken
 
@@ -207,14 +215,14 @@ class Engine:
         early = math.ceil(records * self._window(slot, 0))
         return math.ceil(records * self._window(slot, early))
 
-    def _expire_by_count(self) -> None:
-        if self._records is None:
-            return
-        while (slot := self._buffer.oldest()) >= 0:
-            since = self._since(slot)
-            if since < self._patience(slot, self._records):
+    def _expire_by_count(self, more: Callable[[], bool]) -> None:
+        """Complete the rows that are due by their number, while `more` says so; `tick` goes on where this stopped."""
+        while self._records is not None and (slot := self._buffer.oldest()) >= 0:
+            if self._since(slot) < self._patience(slot, self._records):
                 return
-            self._complete(slot, Reason.DEADLINE, since >= self._records)
+            self._complete(slot, Reason.DEADLINE, self._outnumbered(slot))
+            if not more():
+                return
 
     def _complete(self, slot: int, reason: Reason, last: bool = True) -> None:
         """Find groups so that a row can leave; if there are none, give it up or hold it back once it is due."""

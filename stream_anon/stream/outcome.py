@@ -49,8 +49,11 @@ class StreamEngine(Protocol):
         """Let time pass without arrivals; `closing` if none will follow, so that no row is left behind alone."""
         ...
 
-    def flush(self) -> Outcome:
-        """Treat every row as due; one without a group of its own joins one that leaves in the same call, if any can."""
+    def flush(self, more: Callable[[], bool] = always) -> Outcome:
+        """Treat every row as due, while `more` says so.
+
+        One without a group of its own joins one that leaves in the same call, if any can.
+        """
         ...
 
     def next_deadline(self) -> float | None:

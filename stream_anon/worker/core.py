@@ -11,6 +11,7 @@ from stream_anon.core.encode import Encoded
 from stream_anon.core.gate import Group
 from stream_anon.core.hierarchy import Floats, Ints
 from stream_anon.stream import Outcome
+from stream_anon.stream.outcome import always
 
 
 class Engine(Protocol):
@@ -22,8 +23,8 @@ class Engine(Protocol):
     def tick(self, now: float, /, *, more: Callable[[], bool]) -> Outcome:
         """Release the rows that are due, while `more` says so."""
 
-    def flush(self) -> Outcome:
-        """Release all rows that wait."""
+    def flush(self, *, more: Callable[[], bool] = always) -> Outcome:
+        """Release all rows that wait, while `more` says so."""
 
     def next_deadline(self) -> float | None:
         """Return when `tick` has to be called next."""

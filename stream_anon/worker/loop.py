@@ -159,13 +159,13 @@ class Worker:
     def drain(self) -> None:
         """Form, announce and publish what can be; leave rows without a group to the successor.
 
-        The last quarter of the time is for what was announced: other workers may be leaving too, and a generation that
-        ends refuses a transaction until the next one is stable.
+        Half of the time is for forming, and the last quarter for what was announced: other workers may be leaving too,
+        and a generation that ends refuses a transaction until the next one is stable.
         """
         self._end()
         self._transport.pause(list(self.state.partitions))
         began, most = self._clock(), self._settings.drain_seconds
-        self.state.flush(began)
+        self.state.flush(began, lambda: self._clock() - began < most / 2)
         while self.state.unpublished and (spent := self._clock() - began) <= most:
             if spent >= 0.75 * most:
                 self.state.give_up_forming()

@@ -59,6 +59,12 @@ def digests() -> list[str]:
 def test_groups_do_not_depend_on_numba() -> None:
     program = "import sys; sys.modules['numba'] = None; import test_numpy_path as t; print(*t.digests(), sep='\\n')"
     here = Path(__file__).parent
-    found = subprocess.run([sys.executable, "-c", program], cwd=here, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", program],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert found.returncode == 0, found.stderr
     assert found.stdout.splitlines() == digests()

@@ -127,7 +127,7 @@ class Fifo:
         self.rows = self.rows.take(~late)
         return out
 
-    def flush(self) -> Outcome:
+    def flush(self, *, more: Callable[[], bool] = always) -> Outcome:
         rows, self.rows = self.rows, None
         return Outcome(suppressed=rows)
 

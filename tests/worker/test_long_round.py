@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pytest
 from memory_world import World, rows
 from test_observe import get
 
@@ -20,7 +22,7 @@ from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema
 from stream_anon.policy.policy import Policy
-from stream_anon.stream import Engine, build
+from stream_anon.stream import Engine, Outcome, build
 from stream_anon.worker.pace.round_budget import RoundBudget
 
 _LAG = 'stream_anon_consumer_lag_records{partition="0"}'
@@ -64,8 +66,8 @@ def test_status_lag_and_signals_are_answered_while_a_round_computes() -> None:
 AGES = {"kind": "interval", "range": [0, 99], "snap": [5, 10]}
 
 
-def due_at_once(rows: int) -> tuple[Engine, Batch]:
-    """An engine, and rows that are all due five seconds after they came."""
+def due_at_once(rows: int, algorithm: str = "cail", bound: str | int = "5s") -> tuple[Engine, Batch]:
+    """An engine, and rows that are all due five seconds after they came, or so many later arrivals."""
     policy = Policy.model_validate(
         {
             "version": 1,
@@ -76,8 +78,8 @@ def due_at_once(rows: int) -> tuple[Engine, Batch]:
                 "age": {"role": "quasi_identifier", "type": "integer", "hierarchy": AGES},
             },
             "privacy": [{"model": "k_anonymity", "k": 5}],
-            "stream": {"max_delay": {"time": "5s"}},
-            "algorithm": {"name": "cail"},
+            "stream": {"max_delay": {"time" if isinstance(bound, str) else "records": bound}},
+            "algorithm": {"name": algorithm},
         }
     )
     schema, rng = Schema.of(policy), random.Random(1)
@@ -98,6 +100,54 @@ def test_a_call_that_took_long_enough_goes_on_in_the_next_round() -> None:
     assert len(calls) > 1
     assert all(calls), "each call finishes something"
     assert sorted(left) == rows.ref.tolist()
+
+
+@pytest.mark.parametrize("algorithm", ["cail", "castle", "fads"])
+def test_rows_due_by_their_number_go_on_in_the_next_round(algorithm: str) -> None:
+    """A burst of rows that overtake those who wait does not hold up a round either."""
+    engine, rows = due_at_once(400, algorithm, bound=100)
+    left: list[list[int]] = []
+
+    def note(found: Outcome) -> int:
+        left.extend(ref for group in found.groups for ref in group.members.tolist())
+        return len(found.groups)
+
+    engine.take_back(rows.take(slice(0, 300)))  # they are old, and all of them are due
+    begun = note(engine.push(rows.take(slice(300, 400)), 0.0, more=lambda: False))
+    assert engine.next_deadline() in (None, -math.inf)
+    while engine.next_deadline() is not None:
+        begun += note(engine.tick(0.0, more=lambda: False)) > 0
+    waiting = engine.waiting().ref.tolist()
+    assert len(waiting) <= 100
+    assert sorted(left + waiting) == rows.ref.tolist()
+
+
+@pytest.mark.parametrize("algorithm", ["castle", "fads"])
+def test_a_flush_ends_when_its_time_is_over(algorithm: str) -> None:
+    """What it did not come to waits on, for a successor; whole groups leave, each row once."""
+    engine, rows = due_at_once(400, algorithm)
+    engine.push(rows, 0.0)
+    inside = len(engine)
+    found = engine.flush(more=lambda: False)
+    left = [ref for group in found.groups for ref in group.members.tolist()]
+    assert 5 <= len(left) < inside
+    assert len(left) + len(engine) == inside
+    assert not {*map(tuple, left)} & {*map(tuple, engine.waiting().ref.tolist())}
+
+
+def test_a_worker_that_stops_forms_groups_for_half_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    worker = world.worker(drain_seconds=4.0)
+    asked = []
+
+    def flush(more: Callable[[], bool]) -> list[Outcome]:
+        for world.now in (0.0, 1.9, 2.1):
+            asked.append(more())
+        return []
+
+    monkeypatch.setattr(worker.state.engines, "flush", flush)
+    worker.drain()
+    assert asked == [True, True, False]
 
 
 def test_a_stop_ends_the_work_of_a_round() -> None:

@@ -38,9 +38,9 @@ class Engines:
         """Release the rows that are due, while `more` says so; the engine that is most behind comes first."""
         return [engine.tick(now, more=more) for engine in sorted(self._engines.values(), key=_deadline)]
 
-    def flush(self) -> list[Outcome]:
-        """Release all rows that wait."""
-        return [engine.flush() for engine in self._engines.values()]
+    def flush(self, more: Callable[[], bool] = always) -> list[Outcome]:
+        """Release all rows that wait, while `more` says so."""
+        return [engine.flush(more=more) for engine in self._engines.values()]
 
     def remove(self, partition: int, ref: Ints) -> None:
         """Forget rows of a partition that is no longer ours."""

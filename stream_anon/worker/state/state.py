@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import compress
 
 import numpy as np
@@ -136,9 +136,9 @@ class WorkerState:
 
     # what leaves
 
-    def flush(self, now: float) -> None:
-        """Form every group that can be formed; rows without one stay unfinished, for the successor."""
-        for outcome in self.engines.flush():
+    def flush(self, now: float, more: Callable[[], bool]) -> None:
+        """Form groups of all that waits, while `more` says so; rows without one stay unfinished, for the successor."""
+        for outcome in self.engines.flush(more):
             self._form(outcome.groups, now)
 
     def give_up_forming(self) -> None:
