@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 
 from stream_anon.core.hierarchy import Floats, Ints
@@ -86,23 +84,30 @@ class StandingClusters(Algorithm):
         """Merge the cheapest pair again and again and release what satisfies the policy, until the due row leaves."""
         clusters = self._clusters
         groups: list[Ints] = []
-        gone: set[int] = set()
-        while int(clusters.born[clusters.of(slot)]) not in gone:
-            rest = [c for c in range(len(clusters)) if int(clusters.born[c]) not in gone]
-            if len(rest) < 2:
+        count = len(clusters)
+        prices = np.full((count, count), np.inf)  # of a pair: in the row of the first, the column of the second
+        open_ = np.ones(count, dtype=np.bool_)
+        for c in range(count):
+            prices[c, c + 1 :] = self._joined(c)[c + 1 :]
+        while open_[clusters.of(slot)]:
+            if np.count_nonzero(open_) < 2:
                 members = clusters.members(clusters.of(slot))
                 return [*groups, self._leaving(members)] if self._finder.holds(members) else groups
-            pairs = list(combinations(rest, 2))
-            first, second = np.array(pairs).T
-            low = np.minimum(clusters.low[first], clusters.low[second])
-            high = np.maximum(clusters.high[first], clusters.high[second])
-            into, other = pairs[int(np.argmin(self._finder.box_prices(low, high)))]
+            into, other = map(int, np.unravel_index(np.argmin(prices), prices.shape))
             clusters.merge(into, other)
+            prices, open_ = np.delete(np.delete(prices, other, 0), other, 1), np.delete(open_, other)
             members = clusters.members(into)
             if self._finder.holds(members):
-                gone.add(int(clusters.born[into]))
+                open_[into] = False
                 groups.append(self._leaving(members))
+            joined = np.where(open_ & open_[into], self._joined(into), np.inf)
+            prices[:into, into], prices[into, into + 1 :] = joined[:into], joined[into + 1 :]
         return groups
+
+    def _joined(self, cluster: int) -> Floats:
+        """Return the price of a cluster together with each of all."""
+        low, high = self._clusters.low, self._clusters.high
+        return self._finder.box_prices(np.minimum(low, low[cluster]), np.maximum(high, high[cluster]))
 
     def _leaving(self, group: Ints) -> Ints:
         self._recent.add(self._finder.price(group))
