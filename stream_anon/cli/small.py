@@ -15,8 +15,8 @@ import termios
 from collections.abc import Sequence
 from math import inf
 
-SMALL = 32 * 1024
-"""Bytes of text in all that is read; some hundred records."""
+SMALL = 8 * 1024
+"""Bytes of text in all that is read; a hundred records or two."""
 PATIENCE = 0.1
 """Seconds that a command waits for the end of what is piped into it: as good as nothing to who has more to send."""
 
