@@ -16,13 +16,14 @@ import numpy as np
 from stream_anon.core.batch import NO_GUARD, UNNUMBERED, Batch, identities
 from stream_anon.core.decode import Coded, Columns, Decoder, Payload, Reader, Reject, Rejection
 from stream_anon.core.hierarchy import Floats, Ints, Tree, Trouble
-from stream_anon.core.keys import hash_subjects
+from stream_anon.core.keys import MEMO_LIMIT, hash_subjects
 from stream_anon.core.schema import Schema, SensitiveColumn
 from stream_anon.core.spelling import Spelling
 
 _REJECT = {int(Trouble.MISSING): Reject.MISSING, int(Trouble.UNKNOWN): Reject.UNKNOWN}
 
 
+_TEXTS = frozenset({str, type(None)})
 _PLAIN = frozenset({str, int, bool, type(None)})
 """Types that may be published unchanged, as may a float that JSON can write. Others could carry undeclared fields."""
 
@@ -68,6 +69,7 @@ class Encoder:
             types = {**action.reads, **types}
         self._reader = reader(types)
         self._guards: dict[tuple[int, int, str], int] = {}
+        self._texts: dict[str | None, str | None] = {}  # sensitive ones: few differ, and many rows wait with them
 
     def encode(self, payloads: Sequence[Payload], ref: Ints, arrived: Floats) -> Encoded:
         """Read and slice records."""
@@ -91,13 +93,17 @@ class Encoder:
         sensitive = np.empty((n, len(schema.sensitive)), dtype=np.int64)
         guard = np.full(sensitive.shape, NO_GUARD, dtype=np.int64)
         psf = np.zeros(sensitive.shape, dtype=np.int64)
-        published = []
+        if len(self._texts) > MEMO_LIMIT:
+            self._texts.clear()
+        published: list[tuple[str, Sequence[Any], set[type]]] = []
         for name in schema.published:
             action = schema.actions.get(name)
             own, spoilt = (columns[name], []) if action is None else action.apply(columns)
             kinds = set(map(type, own.values if isinstance(own, Coded) else own))
             if action is None and float in kinds:
                 own = Coded(_without_nan(own.values), own.codes) if isinstance(own, Coded) else _without_nan(own)
+            if len(published) < len(schema.sensitive) and kinds <= _TEXTS and not isinstance(own, Coded):
+                own = list(map(self._texts.setdefault, own, own))
             published.append((name, own, kinds))
             for i, reason in spoilt:
                 refused.setdefault(int(kept[i]), Rejection(int(kept[i]), Reject(reason.value), name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from stream_anon.core.gate import Group, Reason
@@ -58,12 +58,13 @@ class Algorithm(Protocol):
         """
         return None
 
-    def ahead(self, used: Callable[[int, float], float]) -> list[Ints]:
-        """Return groups that leave early, so that not too much is due at once; asked for after every arrival.
+    def ahead(self, used: Callable[[int, float], float]) -> Iterable[list[Ints]]:
+        """Yield groups that leave early, so that not too much is due at once; asked for after every arrival.
 
-        `used` tells which share of the bound a row has used, by its serial number and its arrival.
+        They leave before the next ones are looked for, which the engine may do without. `used` tells which share of the
+        bound a row has used, by its serial number and its arrival.
         """
-        return []
+        return ()
 
     def clear(self) -> list[Ints]:
         """Group as much as possible of what waits, as if all of it were due; the engine completes what is left."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from stream_anon.core.batch import UNNUMBERED, Batch, Objects
 from stream_anon.core.hierarchy import Ints
 
-_FIRST_SIZE = 1024
+_FIRST_SIZE, _MANY = 1024, 65_536
 _FACTS = tuple(name for name in Batch.__struct_fields__ if name != "values")
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -145,14 +145,19 @@ class Buffer:
             self._gaps = False
 
     def _ensure(self, like: Batch, n: int) -> None:
-        """Make room for n more rows by doubling the columns; the first ones are shaped like these."""
+        """Make room for n more rows: twice as many, or of many a quarter more; the first ones are shaped like these.
+
+        One column after the other, so that no more than one is there twice.
+        """
         if len(self._free) >= n:
             return
         size = self.capacity
-        grown = max(_FIRST_SIZE, 2 * size, size + n)
-        source = self.columns if size else like.facts
-        self.columns = Batch(*[_larger(getattr(source, name), grown, size) for name in Batch.__struct_fields__])
-        self._values = _larger(self._values if size else like.values, grown, size)
+        grown = max(_FIRST_SIZE, size + (size if size < _MANY else size // 4), size + n)
+        if not size:
+            self.columns, self._values = like.facts, like.values
+        for name in Batch.__struct_fields__:
+            self.columns = replace(self.columns, **{name: _larger(getattr(self.columns, name), grown, size)})
+        self._values = _larger(self._values, grown, size)
         self.held = _larger(self.held, grown, size)
         self._waiting = _larger(self._waiting, grown, size)
         self._free = np.concatenate([np.arange(grown - 1, size - 1, -1), self._free])

@@ -74,23 +74,21 @@ class Cail(Algorithm):
         """Let large groups leave a little early: few rows find a cluster before, so that nearly all wait long."""
         return EARLY if since < EARLY * LARGE * self._veto.people else 1.0
 
-    def ahead(self, used: Callable[[int, float], float]) -> list[Ints]:
+    def ahead(self, used: Callable[[int, float], float]) -> Iterator[list[Ints]]:
         """Clear the oldest pools a little early where too many would be due at once: calls stay short."""
         if self._buffer.latest - self._asked < EVERY:
-            return []
+            return
         self._asked = self._buffer.latest
         pools = [pool for pool in self._pools.leaves() if not pool.stuck]
         if len(pools) <= FEW_POOLS:
-            return []
+            return
         left = np.array([1.0 - used(*pool.since) for pool in pools])
         oldest = np.argsort(left, kind="stable")
         waiting = np.arange(len(pools)) - FEW_POOLS - PACE * len(pools) * np.maximum(left[oldest], 0.0)
-        groups: list[Ints] = []
         for place in oldest[: max(0, int(np.ceil(waiting.max())))].tolist():
-            found, rest = self._clear([pools[place]])
-            groups += found
+            groups, rest = self._clear([pools[place]])
             pools[place].stuck = rest is not None
-        return groups
+            yield groups
 
     def complete(self, slot: int) -> list[Ints]:
         """Clear the pool of the row that is due; with more and more of its neighbours, if that gives no groups."""

@@ -199,7 +199,10 @@ class Engine:
         taken, groups = found
         self._choose(groups, Reason.READY)
         self._expire_by_count(more)
-        self._choose(self._algorithm.ahead(self._used), Reason.READY)
+        for early in self._algorithm.ahead(self._used):
+            self._choose(early, Reason.READY)
+            if not more():
+                break
         return taken
 
     def _until_due(self, slot: int) -> int:

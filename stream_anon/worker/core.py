@@ -36,6 +36,9 @@ class Engine(Protocol):
     def remove(self, ref: Ints, /) -> Batch:
         """Remove rows without publishing them; ignore those that are not inside."""
 
+    def __len__(self) -> int:
+        """Return the number of rows inside."""
+
 
 def _all_writable(rows: Batch) -> Sequence[bool]:
     return [True] * len(rows)

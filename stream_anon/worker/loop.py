@@ -182,7 +182,7 @@ class Worker:
         now = self._clock()
         deadline = self.state.engines.next_deadline()
         waits = [_LONGEST_WAIT]
-        if deadline is not None:
+        if deadline is not None and not self.state.laden:
             waits.append(max(0.0, deadline - now))
         if self.state.unpublished:
             waits.append(self._schedule.wait(now))

@@ -360,3 +360,11 @@ def test_no_object_of_the_core_shows_a_value(tmp_path: Path) -> None:
             assert MARK not in text
             assert "73519" not in text
             assert "117" not in text
+
+
+def test_equal_sensitive_texts_are_one_object(tmp_path: Path) -> None:
+    """Rows wait by the million, and few values of theirs differ."""
+    encoder = Encoder(patients(tmp_path))
+    one, other = (encoder.encode([changed(), changed()], *refs(2)).batch.values[:, 0] for _ in range(2))
+    assert one.tolist() == ["flu"] * 2
+    assert len({id(value) for value in (*one, *other)}) == 1

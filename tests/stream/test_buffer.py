@@ -226,3 +226,14 @@ def test_a_row_that_is_withdrawn_is_held_no_longer() -> None:
     assert again.tolist() == slots[:1].tolist()
     buffer.admit(again)
     assert buffer.oldest() == again[0]
+
+
+def test_a_large_buffer_grows_by_a_quarter() -> None:
+    """Twice as many slots would cost more than what many rows publish."""
+    buffer = Buffer(1_000_000)
+    first = buffer.stage(batch_of(list(range(65_536))))
+    assert buffer.capacity == 65_536
+    buffer.stage(batch_of([65_536]))
+    assert buffer.capacity == 65_536 + 65_536 // 4
+    assert buffer.rows(first).ref[:, 1].tolist() == list(range(65_536))
+    assert len(buffer.held) == len(buffer.columns.qi) == buffer.capacity

@@ -131,6 +131,9 @@ class Fifo:
         rows, self.rows = self.rows, None
         return Outcome(suppressed=rows)
 
+    def __len__(self) -> int:
+        return 0 if self.rows is None else len(self.rows)
+
     @property
     def open_clusters(self) -> int:
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import random
@@ -15,15 +16,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fifo import Fifo, Outcome, fifo_core
 from memory_world import World, rows
+from msgspec.structs import replace
 from test_observe import get
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema
 from stream_anon.policy.policy import Policy
-from stream_anon.stream import Engine, Outcome, build
+from stream_anon.stream import Engine, build
+from stream_anon.stream.joint.pools import LARGEST
+from stream_anon.stream.outcome import always
 from stream_anon.worker.pace.round_budget import RoundBudget
+from stream_anon.worker.state import state
 
 _LAG = 'stream_anon_consumer_lag_records{partition="0"}'
 
@@ -150,6 +156,23 @@ def test_a_worker_that_stops_forms_groups_for_half_of_its_time(monkeypatch: pyte
     assert asked == [True, True, False]
 
 
+def left_early(rows: int, more: Callable[[], bool]) -> int:
+    """How many rows leave before they are due, when a thousand come shortly before."""
+    engine, batch = due_at_once(rows + 1_000)
+    for at in range(0, rows, 2_000):
+        engine.push(batch.take(slice(at, at + 2_000)), 0.0)
+    waiting = len(engine)
+    young = replace(batch.take(slice(rows, None)), arrived=np.full(1_000, 4.95))
+    engine.push(young, 4.95, more)
+    return waiting + 1_000 - len(engine)
+
+
+def test_what_leaves_early_can_wait_for_another_round() -> None:
+    some, most = left_early(40_000, lambda: False), left_early(40_000, always)
+    assert 0 < some <= LARGEST
+    assert most >= 3 * some
+
+
 def test_a_stop_ends_the_work_of_a_round() -> None:
     budget = RoundBudget(bound=4.0, clock=lambda: 0.0)
     budget.start()
@@ -166,3 +189,28 @@ def test_a_worker_publishes_everything_in_rounds_without_time() -> None:
     worker.state.round.end()
     world.go(worker, rounds=40)
     assert len(world.out()) == 600
+
+
+def test_no_group_is_looked_for_while_many_wait_to_be_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formed rows take the most memory, so they are announced before others follow; all of them are published."""
+    monkeypatch.setattr(state, "_FEW", 20)
+    ticked: list[bool] = []
+
+    class Watched(Fifo):
+        def tick(self, now: float, *, more: Callable[[], bool] = always) -> Outcome:
+            ticked.append(worker.state.laden)
+            return super().tick(now, more=more)
+
+    world = World()
+    world.produce(*rows(60))
+    core = dataclasses.replace(fifo_core(delay=0.1), engine=lambda: Watched(3, 0.1, b"policy one"))
+    worker = world.worker(core=core, poll_records=30)
+    laden = []
+    for _ in range(12):
+        world.go(worker, rounds=1)
+        laden.append(worker.state.laden)
+    assert any(laden), "the rows of one poll are more than may wait"
+    assert not laden[-1]
+    assert ticked
+    assert not any(ticked)
+    assert len(world.out()) == 60

@@ -54,6 +54,9 @@ class Engines:
         due = [d for d in (engine.next_deadline() for engine in self._engines.values()) if d is not None]
         return min(due, default=None)
 
+    def __len__(self) -> int:
+        return sum(map(len, self._engines.values()))
+
     @property
     def open_clusters(self) -> int:
         """The number of clusters that rows wait in; none if the algorithm forms a group only when it leaves."""

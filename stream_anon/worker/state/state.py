@@ -28,6 +28,10 @@ from stream_anon.worker.state.partition import Partition
 from stream_anon.worker.takeover.renderer import GroupRenderer
 from stream_anon.worker.unusable import UNUSABLE, log_failure, unusable
 
+_FEW, _SHARE = 50_000, 16
+"""So many rows, or of many that wait one in so many, may have left the engines without being announced: its
+bytes lie beside its values then."""
+
 
 class WorkerState:
     """The state of a worker between polls; only its own methods change it.
@@ -68,6 +72,12 @@ class WorkerState:
     def crowded(self) -> bool:
         """Whether an engine was full."""
         return bool(self._back) or self.waiting > self._settings.most_waiting
+
+    @property
+    def laden(self) -> bool:
+        """Whether so many rows have left the engines that those announced come first."""
+        waiting = self.waiting
+        return waiting - len(self.engines) - sum(map(len, self._back)) > max(_FEW, waiting // _SHARE)
 
     @property
     def unpublished(self) -> bool:
@@ -116,13 +126,13 @@ class WorkerState:
 
     def push(self, rows: Batch, now: float) -> None:
         """Push rows; those that find no room come back, and reading stops until something has left."""
-        for outcome, rest in self.engines.push(rows, now, self.round.more):
+        for outcome, rest in self.engines.push(rows, now, self._more):
             self._release([outcome], now)
             if len(rest):
                 self._back.append(rest)
 
     def tick(self, now: float) -> None:
-        """Release the rows that are due, and push again what came back, as far as the time of the round allows."""
+        """Release the rows that are due, and push again what came back, as far as the round allows."""
         back, most = self._back, self._settings.poll_records
         pieces = [rows.take(slice(at, at + most)) for rows in back for at in range(0, len(rows), most)]
         self._back, pushed = [], 0
@@ -132,7 +142,12 @@ class WorkerState:
             self.push(rows, now)
             pushed += 1
         self._back += pieces[pushed:]
-        self._release(self.engines.tick(now, self.round.more), now)
+        if not self.laden:
+            self._release(self.engines.tick(now, self._more), now)
+
+    def _more(self) -> bool:
+        """Tell whether another group may be looked for in this round."""
+        return self.round.more() and not self.laden
 
     # what leaves
 
