@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stream_anon.core import publish
 from stream_anon.core.batch import Batch, Objects, identities
@@ -279,8 +280,15 @@ def _arrange(ref: Ints, sizes: Sequence[int], starts: Ints, schema: Schema) -> t
         shuffles.append(hashlib.shake_256(secret).digest((end - start) // 2))
         ids.append(secret[:8].hex())
     shuffle = np.frombuffer(b"".join(shuffles), dtype="<u8")
-    shuffled = np.argsort(shuffle, kind="stable")
+    shuffled = _ascending(shuffle)
     return np.asarray(by_ref[shuffled[np.argsort(group[shuffled], kind="stable")]]), members, ids
+
+
+def _ascending(numbers: npt.NDArray[np.uint64]) -> Ints:
+    """Return the order of random numbers, equal ones as they are: hardly any are, and then sorting is much faster."""
+    order = np.argsort(numbers)
+    found = numbers[order]
+    return np.argsort(numbers, kind="stable") if (found[1:] == found[:-1]).any() else order
 
 
 def _losses(qi: Ints, starts: Ints, low: Ints, high: Ints, schema: Schema) -> Floats:

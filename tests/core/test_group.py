@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from stream_anon.core.batch import Batch
 from stream_anon.core.encode import Encoder
-from stream_anon.core.gate import Group, Reason, Released, release, release_all
+from stream_anon.core.gate import Group, Reason, Released, _ascending, release, release_all
 from stream_anon.core.publish import encode_all
 from stream_anon.core.record_template import ENVELOPE, RecordTemplate, each_as_json
 from stream_anon.core.schema import Schema
@@ -345,3 +345,8 @@ def test_raised_values_are_raised_in_flat_records_too(tmp_path: Path) -> None:
     object.__setattr__(group.released, "schema", flat)
     assert group.encoded() == [msgspec.json.encode(record) for record in group.records()]
     assert sorted(json.loads(record)["illness"] for record in group.encoded()) == ["any", "any", "ulcer"]
+
+
+def test_equal_numbers_stay_in_their_order() -> None:
+    numbers = np.random.default_rng(1).integers(0, 50, 1_000).astype(np.uint64)
+    assert np.array_equal(_ascending(numbers), np.argsort(numbers, kind="stable"))

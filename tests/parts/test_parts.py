@@ -222,12 +222,21 @@ def test_the_folder_is_private_and_goes(place: Path) -> None:
     assert not (place / "own").exists()
 
 
-def test_spilled_rows_come_back_as_they_were(place: Path) -> None:
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2**70, -0.0, True, None, "\u00e9\n", 1.5],
+        ["a", None, "a", "\u00e9\n", "a", "a"],  # text that repeats
+        [1, True, 1.0, 1, True, 1],  # equal, and not the same
+        [None] * 6,
+    ],
+)
+def test_spilled_rows_come_back_as_they_were(place: Path, values: list[Any]) -> None:
     schema = Schema.of(stream_anon.load_policy(Path("policy.yaml")))
     encoder = Encoder(schema)
-    values: list[Any] = [2**70, -0.0, True, None, "\u00e9\n", 1.5]
     records = [
-        {"patient": f"p{i}", "age": 30, "zip": "123", "illness": "flu", "ward": value} for i, value in enumerate(values)
+        {"patient": f"p{i}", "age": 20 + 20 * i, "zip": "123", "illness": "flu", "ward": value}
+        for i, value in enumerate(values)
     ]
     ref = np.stack([np.zeros(6, dtype=np.int64), np.arange(6)], axis=1)
     rows = encoder.encode([json.dumps(record).encode() for record in records], ref, np.zeros(6)).batch
