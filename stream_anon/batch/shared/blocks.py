@@ -14,15 +14,18 @@ from stream_anon.core.judging.veto import Veto
 from stream_anon.core.kernels import cell_prices
 from stream_anon.core.schema import Schema
 
-LARGER = 1.5
-"""Blocks are tried in sizes that grow by this factor."""
+LARGER, MUCH_LARGER = 1.5, 2.0
+"""Blocks are tried in sizes that grow by this factor, by the second while more than half are refused."""
+
+PATIENCE = 2
+"""Sizes in a row that lose more than a smaller one did, before no larger one is tried."""
 
 
 def settled(rows: Batch, schema: Schema, form: Callable[[Judge], list[Ints]], partly: bool = False) -> list[Ints]:
     """Return groups that satisfy the policy, of blocks that `form` makes under a judge of people alone.
 
-    Blocks that are refused are merged whole. Larger blocks are tried as long as that loses less, for fewer of them are
-    refused. If not even all rows together satisfy the policy there are no groups or, `partly`, the blocks that happen
+    Blocks that are refused are merged whole. Larger blocks are tried as long as that may lose less, for fewer of them
+    are refused. If not even all rows together satisfy the policy there are no groups or, `partly`, the blocks that happen
     to be good: then what is left out tells.
     """
     veto = Veto(schema)
@@ -31,13 +34,15 @@ def settled(rows: Batch, schema: Schema, form: Callable[[Judge], list[Ints]], pa
         return _in_order(blocks)
     if not veto.possible(rows, np.arange(len(rows))):
         return _good(rows, blocks, veto) if partly else []
-    best, least, people = None, np.inf, float(veto.people)
-    while blocks:
-        groups, rest = Veto(schema).settle(rows, blocks)
+    best, least, people, worse = None, np.inf, float(veto.people), 0
+    while blocks and worse < PATIENCE:
+        veto = Veto(schema)
+        groups, rest = veto.settle(rows, blocks)
         loss = _loss(rows, groups, schema) if rest is None else np.inf
-        if loss >= least or (best is None and rest is not None):
+        if best is None and rest is not None:
             break
-        best, least, people = groups, loss, people * LARGER
+        best, least, worse = (groups, loss, 0) if loss < least else (best, least, worse + 1)
+        people *= MUCH_LARGER if veto.refused > 0.5 else LARGER
         blocks = form(Judge(rows, schema, math.ceil(people))) if len(groups) < len(blocks) else []
     if best is None:
         return _good(rows, blocks, veto) if partly else []

@@ -38,8 +38,8 @@ MOST_DECOYS = 0.3
 MEMORY = 400
 """Blocks over which the share of refused ones is averaged."""
 
-MANY, MANY_PAIRS = 5_000, 500
-"""Blocks among which one looks for its nearest, and among which pairs are formed: of more, each region by itself."""
+MANY = 5_000
+"""Blocks among which one looks for its nearest, or pairs are formed: of more, each region by itself."""
 
 OFTEN = 0.2
 """Where more blocks than these are refused, none leaves by itself: good ones would take along what the others lack."""
@@ -79,6 +79,11 @@ class Veto:
     def blind(self) -> bool:
         """Whether people alone decide: then a block that has enough of them is never refused."""
         return not self._models
+
+    @property
+    def refused(self) -> float:
+        """The share of blocks that were refused, of late."""
+        return self._refused / self._judged if self._judged else 0.0
 
     def heed(self) -> None:
         """Act from now on upon what was learned: who is kept back, and how large lone blocks are."""
@@ -142,9 +147,8 @@ class Veto:
         blocks = [np.arange(*ends) for ends in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
         groups: list[Ints] = []
         rest: Ints | None = None
-        telltale = self._telltale()
-        merge, most = (self._merge_in_pairs, MANY_PAIRS) if telltale else (self._merge, MANY)
-        for region in regions(self._schema.prices, qi[starts[:-1]], most):
+        merge = self._merge_in_pairs if self._telltale() else self._merge
+        for region in regions(self._schema.prices, qi[starts[:-1]], MANY):
             parts, flags = [blocks[b] for b in region.tolist()], refused[region]
             if rest is not None:
                 parts, flags = [*parts, rest], np.append(flags, True)
