@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -229,9 +230,17 @@ class Chaos:
             try:
                 bad += process.wait(PATIENCE) != 0
             except subprocess.TimeoutExpired:
+                self.ask_where([process])
                 process.kill()
                 bad += 1
         return bad, time.monotonic() - began
+
+    def ask_where(self, workers: Sequence[Member]) -> None:
+        """Have workers that should have gone on write their stacks into the log, and say where that is."""
+        for process in workers:
+            process.send_signal(signal.SIGUSR2)
+        time.sleep(1.0)
+        sys.stderr.write(f"{self.members}: see {self.folder}/workers.log\n")
 
     def close(self) -> None:
         for process in self.workers:
@@ -316,6 +325,8 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         producer.finish()
         # a member whose answer was lost stays in the group, unknown to anybody, until the rebalance time-out
         whole = chaos.wait_for_members(options.workers, 180.0 if line else 60.0)
+        if not whole:
+            chaos.ask_where(chaos.workers)
         chaos.wait_until_quiet()
         before = chaos.ends()
         for _ in range(500):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import random
@@ -60,6 +61,7 @@ class Missed(Observer):
 def work(policy: Path, dwell: float, client: str | None, announce: bool) -> None:
     """Work until SIGTERM, then tell what was late in a file beside the policy."""
     let_the_clock_jump()
+    faulthandler.register(signal.SIGUSR2)  # into the log: where each thread is
     log_to()
     loaded, schema = prepare(policy)
     make_ready(schema, quiet=True)
