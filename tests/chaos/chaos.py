@@ -41,6 +41,7 @@ MUST_BE_ZERO = ("lost", "doubled", "under_policy", "rows_in_two_groups_uncommitt
 COMPACTED = {"cleanup.policy": "compact", "segment.ms": "5000", "min.cleanable.dirty.ratio": "0.01"}
 K = 5
 CLIENTS = ["kafka-python", "confluent-kafka"]
+OUTLIVES = 60_000  # milliseconds
 PAUSE = 1.0  # seconds between two starts: without a broker each worker ends at once
 
 
@@ -66,7 +67,7 @@ class Chaos:
             text = text.replace(word, self.topics[role])
         self.policy = self.folder / "policy.yaml"
         self.policy.write_text(text)
-        admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        admin = self.admin()
         admin.create_topics([NewTopic(t, self.partitions[r], copies) for r, t in self.topics.items()])
         if options.ledger:  # compacted all the time: what is pointed to must outlive it
             self.topics["ledger"] = f"{name}-ledger"
@@ -81,6 +82,14 @@ class Chaos:
         self.begun = 0.0
         self.in_topic = self.left_announced = 0
         self.members = ""
+
+    def reader(self, **options: object) -> KafkaConsumer:
+        """A consumer beside the workers that outlives a broker which takes its time to come back."""
+        return KafkaConsumer(bootstrap_servers=self.bootstrap, bootstrap_timeout_ms=OUTLIVES, **options)
+
+    def admin(self) -> KafkaAdminClient:
+        """The same for an admin client."""
+        return KafkaAdminClient(bootstrap_servers=self.bootstrap, bootstrap_timeout_ms=OUTLIVES)
 
     def start_worker(self) -> Member:
         client = CLIENTS[self.started % 2] if self.options.client == "mixed" else None
@@ -105,7 +114,7 @@ class Chaos:
         """Until the workers publish again: a kill does no harm to one that is still waiting for its predecessor."""
         records = 0.9 * self.options.rate  # those of a second
         partitions = self.output
-        reader = KafkaConsumer(bootstrap_servers=self.bootstrap, reconnect_backoff_max_ms=1000)
+        reader = self.reader(reconnect_backoff_max_ms=1000)
         before, end = None, time.monotonic() + patience
         while time.monotonic() < end:
             self.supervise(0.3)
@@ -123,7 +132,7 @@ class Chaos:
 
     def wait_for_members(self, count: int, patience: float = 60.0) -> bool:
         """Wait until so many members share the partitions of the group; tell whether they did."""
-        admin, end, whole = KafkaAdminClient(bootstrap_servers=self.bootstrap), time.monotonic() + patience, False
+        admin, end, whole = self.admin(), time.monotonic() + patience, False
         while not whole and time.monotonic() < end:
             with contextlib.suppress(CoordinatorNotAvailableError):  # a new broker has to make its topic first
                 found = admin.describe_groups([self.group])[self.group]
@@ -141,7 +150,7 @@ class Chaos:
 
     def ends(self, level: str = "read_committed") -> int:
         """How far one kind of reader can read the output."""
-        with contextlib.closing(KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level)) as reader:
+        with contextlib.closing(self.reader(isolation_level=level)) as reader:
             return sum(reader.end_offsets(self.output).values())
 
     def wait_until_quiet(self, patience: float = 60.0) -> None:
@@ -170,7 +179,7 @@ class Chaos:
         """Until none is open in the output: one that a killed worker left hides what others committed after it."""
         partitions, ends = self.output, []
         levels = ("read_committed", "read_uncommitted")
-        readers = [KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level) for level in levels]
+        readers = [self.reader(isolation_level=level) for level in levels]
         end = time.monotonic() + patience
         while True:
             ends = [reader.end_offsets(partitions) for reader in readers]
@@ -183,7 +192,7 @@ class Chaos:
 
     def read(self, level: str) -> list[tuple[bytes | None, list[object], dict[str, object], bytes]]:
         """The whole output as one kind of reader sees it."""
-        reader = KafkaConsumer(bootstrap_servers=self.bootstrap, isolation_level=level, auto_offset_reset="earliest")
+        reader = self.reader(isolation_level=level, auto_offset_reset="earliest")
         partitions = self.output
         reader.assign(partitions)
         reader.seek_to_beginning(*partitions)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka import KafkaAdminClient, KafkaProducer
+from kafka import KafkaProducer
 from kafka.admin import (
     ACL,
     ACLFilter,
@@ -109,7 +109,7 @@ def denied(chaos: Chaos) -> None:
             (ResourceType.GROUP, chaos.group, ACLResourcePatternType.LITERAL),
         ]
     )
-    with contextlib.closing(KafkaAdminClient(bootstrap_servers=chaos.bootstrap)) as admin:
+    with contextlib.closing(chaos.admin()) as admin:
         what = ResourcePattern(kind, name, pattern)
         admin.create_acls([ACL(NOBODY, "*", ACLOperation.ALL, ACLPermissionType.DENY, what)])
         chaos.supervise(chaos.random.uniform(2.0, 10.0))
@@ -129,7 +129,7 @@ def wider_output(chaos: Chaos) -> None:
 
 
 def _widen(chaos: Chaos, roles: list[str]) -> None:
-    with contextlib.closing(KafkaAdminClient(bootstrap_servers=chaos.bootstrap)) as admin:
+    with contextlib.closing(chaos.admin()) as admin:
         for role in roles:
             chaos.partitions[role] += 1
             admin.create_partitions({chaos.topics[role]: chaos.partitions[role]})
