@@ -8,8 +8,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import wraps
+from inspect import isgeneratorfunction
+from typing import Any, TypeVar
 
 _log = logging.getLogger("stream_anon.watchdog")
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _exit(call: str) -> None:
@@ -28,13 +34,14 @@ class Watchdog:
 
     @contextlib.contextmanager
     def __call__(self, call: str, seconds: float | None = None) -> Iterator[None]:
-        """Guard the calls made inside, for the usual time or for this many seconds."""
+        """Guard what is called inside, for the usual time or so many seconds, and no longer than what is around it."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
             self._thread.start()
         me = threading.get_ident()
         outer = self._guarded.get(me)
-        self._guarded[me] = (call, time.monotonic() + (seconds or self.seconds))
+        until = time.monotonic() + (seconds or self.seconds)
+        self._guarded[me] = (call, until) if outer is None else (call, min(until, outer[1]))
         try:
             yield
         finally:
@@ -50,3 +57,32 @@ class Watchdog:
             if late:
                 self._end(late[0])
                 return
+
+
+def guarded(seconds: float | None = None) -> Callable[[_Method], _Method]:
+    """Guard a method by its object's `_watchdog`, a generator at each step.
+
+    A client's own time-outs are promises that it does not always keep.
+    """
+
+    def guard(method: _Method) -> _Method:
+        name = method.__name__
+
+        @wraps(method)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with self._watchdog(name, seconds):
+                return method(self, *args, **kwargs)
+
+        @wraps(method)
+        def steps(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
+            found = method(self, *args, **kwargs)
+            while True:
+                with self._watchdog(name, seconds):
+                    one = next(found, found)
+                if one is found:
+                    return
+                yield one
+
+        return steps if isgeneratorfunction(method) else call  # type: ignore[return-value]
+
+    return guard

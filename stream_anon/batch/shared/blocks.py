@@ -25,8 +25,8 @@ def settled(rows: Batch, schema: Schema, form: Callable[[Judge], list[Ints]], pa
     """Return groups that satisfy the policy, of blocks that `form` makes under a judge of people alone.
 
     Blocks that are refused are merged whole. Larger blocks are tried as long as that may lose less, for fewer of them
-    are refused. If not even all rows together satisfy the policy there are no groups or, `partly`, the blocks that happen
-    to be good: then what is left out tells.
+    are refused. If not even all rows together satisfy the policy there are no groups or, `partly`, the blocks that
+    happen to be good: then what is left out tells.
     """
     veto = Veto(schema)
     blocks = form(Judge(rows, schema, veto.people))

@@ -31,9 +31,10 @@ from stream_anon.kafka.transport import (
     TopicFacts,
     TransportError,
 )
-from stream_anon.kafka.watchdog import Watchdog
+from stream_anon.kafka.watchdog import Watchdog, guarded
 
 _ANSWER = 20.0  # seconds for a step of a transaction; more than the broker needs to elect a coordinator
+_TOO_LATE = 30.0  # seconds after which none will come: this client repeats a question for minutes, whatever it is told
 _RENEWAL = 40.0  # seconds for a new producer: a broker may be starting again
 _ABORT = 2.0  # seconds for a producer that is given up anyway
 _STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, before the loop goes on and asks again
@@ -107,6 +108,7 @@ class ConfluentTransport:
             self._positions.pop(number, None)
         self._settled = b""
 
+    @guarded()
     def poll(self, timeout: float, limit: int) -> Polled:
         """Poll, then capture generation, member and assignment together. The first poll joins the group."""
         if not self._subscribed:
@@ -160,6 +162,7 @@ class ConfluentTransport:
                     ends[number] = known[1]
         return ends
 
+    @guarded()
     def seek(self, partition: int, offset: int) -> None:
         """Read from `offset` on, if the partition is still assigned; one that the client dropped is assigned again."""
         if partition not in self._owned:
@@ -175,6 +178,7 @@ class ConfluentTransport:
                     self._consumer.pause([place])
         self._positions[partition] = offset
 
+    @guarded()
     def pause(self, partitions: Collection[int]) -> None:
         """Pause those partitions that are still assigned."""
         mine = (self._owned & set(partitions)) - self._paused
@@ -182,6 +186,7 @@ class ConfluentTransport:
         with translated():
             self._consumer.pause([TopicPartition(self._topic, number) for number in mine])
 
+    @guarded()
     def resume(self, partitions: Collection[int]) -> None:
         """Resume assigned partitions behind the last record handed out: the client drops what it had prefetched."""
         mine = self._owned & set(partitions) & self._paused
@@ -191,6 +196,7 @@ class ConfluentTransport:
         for number in mine & self._positions.keys():
             self.seek(number, self._positions[number])
 
+    @guarded()
     def ledgers(self, partitions: Collection[int]) -> dict[int, Committed | None]:
         """Read all ledgers at once; if that is not stable in time, each on its own.
 
@@ -219,27 +225,32 @@ class ConfluentTransport:
             return None
         return {tp.partition: Committed(tp.offset, _ended(tp.metadata)) if tp.offset >= 0 else None for tp in answers}
 
+    @guarded()
     def glance(self, partitions: Collection[int]) -> dict[int, Committed]:
         """Return what is committed, settled or not."""
         with translated():
             found = self._topics.committed(partitions)
         return {tp.partition: Committed(tp.offset, _ended(tp.metadata)) for tp in found if tp.offset >= 0}
 
+    @guarded()
     def read(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[Stored]:
         """Yield the records of some partitions from some offsets on."""
         with translated():
             yield from self._topics.read(topic, since, committed)
 
+    @guarded()
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
         """Commit from outside the group: the broker accepts it while the group has no members."""
-        with self._watchdog("replace_ledgers"), translated():
+        with translated():
             self._topics.commit(self._offsets(texts))
 
+    @guarded()
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
         """Read records by offset with a consumer outside the group."""
         with translated():
             return self._topics.fetch(refs)
 
+    @guarded()
     def facts(self, topic: str) -> TopicFacts:
         """Return the facts of a topic."""
         with translated():
@@ -248,11 +259,13 @@ class ConfluentTransport:
             self._largest_batch = min(self._largest_batch, facts.max_message_bytes)
         return facts
 
+    @guarded()
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """Return the first and end offset of each partition."""
         with translated():
             return self._topics.bounds(topic)
 
+    @guarded()
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:
         """Return the first offsets at or after a time."""
         with translated():
@@ -268,6 +281,7 @@ class ConfluentTransport:
             raise AbortableError("no transaction is open")
         return self._producer
 
+    @guarded()
     def begin(self) -> None:
         """Open a transaction; the producer is created when first needed."""
         if self._producer is None:
@@ -275,10 +289,11 @@ class ConfluentTransport:
         with translated():
             self._open.begin_transaction()
 
+    @guarded()
     def send(self, records: Sequence[Outgoing]) -> None:
         """Queue records; one that is not taken makes the commit fail. Keys are partitioned as the other client does."""
         produce, poll = self._open.produce, self._open.poll
-        with self._watchdog("send"), translated():
+        with translated():
             for topic, key, values, mark in records:
                 more = {"headers": [(MARK, mark)]} if mark else _PLAIN  # a keyword doubles the cost of a call
                 for value in values:
@@ -295,6 +310,7 @@ class ConfluentTransport:
                     more = _PLAIN
             poll(0)
 
+    @guarded(_TOO_LATE)
     def write(self, records: Sequence[Placed]) -> list[int]:
         """Send records and wait for their reports."""
         taken: dict[int, int] = {}
@@ -303,7 +319,7 @@ class ConfluentTransport:
             if error is None and (offset := message.offset()) is not None and offset >= 0:
                 taken[number] = offset
 
-        with self._watchdog("write"), translated():
+        with translated():
             for number, (topic, partition, key, value) in enumerate(records):
                 self._open.produce(topic, value, key, partition, on_delivery=partial(report, number))
             self._open.flush(_ANSWER)
@@ -311,6 +327,7 @@ class ConfluentTransport:
             raise AbortableError("a record was not taken")
         return [taken[number] for number in range(len(records))]
 
+    @guarded(_TOO_LATE)
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Add offsets under the captured generation; one that is over makes the transaction abortable."""
         with translated():
@@ -319,6 +336,7 @@ class ConfluentTransport:
     def _offsets(self, texts: Mapping[int, Committed]) -> list[TopicPartition]:
         return [TopicPartition(self._topic, n, text.offset, text.metadata.rstrip("\0")) for n, text in texts.items()]
 
+    @guarded(_TOO_LATE)
     def commit(self) -> None:
         """Commit; the client first waits until every record was taken."""
         try:
@@ -329,13 +347,14 @@ class ConfluentTransport:
                 raise translate(why) from None
             raise OutcomeUnknownError(f"the commit was not answered: {why.name()}") from None
 
+    @guarded()
     def renew(self) -> None:
         """Replace the producer by a new one with the same id, which aborts whatever was open.
 
         A new producer that finds a transaction open, or no connection, waits half a second before it asks again: so
         the old one aborts where it can, and the new one is connected first.
         """
-        with self._watchdog("renew"), translated():
+        with translated():
             if self._producer is not None:
                 with contextlib.suppress(KafkaException):
                     self._producer.abort_transaction(_ABORT)
@@ -351,9 +370,10 @@ class ConfluentTransport:
             self._producer.purge()
             self._producer = None  # the last reference: the client's threads end
 
+    @guarded()
     def close(self) -> None:
         """Leave the group; an open transaction is left to its time-out or to the next producer of this id."""
-        with self._watchdog("close"), contextlib.suppress(KafkaException, RuntimeError):
+        with contextlib.suppress(KafkaException, RuntimeError):
             self._leaving = True
             self._drop_producer()
             self._consumer.close()

@@ -36,7 +36,7 @@ from stream_anon.kafka.transport import (
     Stored,
     TopicFacts,
 )
-from stream_anon.kafka.watchdog import Watchdog
+from stream_anon.kafka.watchdog import Watchdog, guarded
 
 _CONSUMER = {"session_timeout_ms": 8_000, "max_poll_interval_ms": 60_000}
 _CONSUMER |= {"heartbeat_interval_ms": 500}  # a member hears of a rebalance by its heartbeat, and all wait for the last
@@ -135,13 +135,13 @@ class KafkaTransport:
         if not self._consumer.partitions_for_topic(self._topic):
             self._consumer.partitions_for_topic(self._topic)
 
+    @guarded()
     def poll(self, timeout: float, limit: int) -> Polled:
         """Poll, then capture generation, member and assignment together."""
         out_of_range: frozenset[int] = frozenset()
         found: dict[TopicPartition, Sequence[Any]] = {}
         try:
-            with self._watchdog("poll"):
-                found = self._consumer.poll(timeout_ms=max(0, int(timeout * 1000)), max_records=max(1, limit))
+            found = self._consumer.poll(timeout_ms=max(0, int(timeout * 1000)), max_records=max(1, limit))
         except client_errors.OffsetOutOfRangeError as error:
             out_of_range = frozenset(tp.partition for tp in error.args[0])
             self._reading.again(tp for tp in self._consumer.assignment() if tp.partition not in out_of_range)
@@ -178,14 +178,17 @@ class KafkaTransport:
             return None
         return Membership(after.generation_id, after.member_id, partitions, after)
 
+    @guarded()
     def seek(self, partition: int, offset: int) -> None:
         """Read from `offset` on, if the partition is still assigned."""
         self._reading.begin(TopicPartition(self._topic, partition), offset)
 
+    @guarded()
     def pause(self, partitions: Collection[int]) -> None:
         """Pause those partitions that are still assigned."""
         self._consumer.pause(*self._assigned(partitions))
 
+    @guarded()
     def resume(self, partitions: Collection[int]) -> None:
         """Resume assigned partitions where they were."""
         assigned = self._assigned(partitions)
@@ -195,6 +198,7 @@ class KafkaTransport:
     def _assigned(self, partitions: Collection[int]) -> list[TopicPartition]:
         return [tp for tp in self._consumer.assignment() if tp.partition in partitions]
 
+    @guarded()
     def ledgers(self, partitions: Collection[int]) -> dict[int, Committed | None]:
         """Read all ledgers at once; if that is not stable in time, each on its own."""
         wanted = [TopicPartition(self._topic, p) for p in sorted(partitions)]
@@ -224,20 +228,23 @@ class KafkaTransport:
                 result[tp.partition] = Committed(value.offset, value.metadata or "")
         return result
 
+    @guarded()
     def glance(self, partitions: Collection[int]) -> dict[int, Committed]:
         """Return what is committed, settled or not."""
-        with self._watchdog("glance"), translated():
+        with translated():
             return self._topics.glance(partitions)
 
+    @guarded()
     def read(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[Stored]:
         """Yield the records of some partitions from some offsets on."""
         with translated():
             yield from self._topics.read(topic, since, committed)
 
+    @guarded()
     def replace_ledgers(self, texts: Mapping[int, Committed]) -> None:
         """Commit from outside the group: the broker accepts it while the group has no members."""
         found = self._offsets(texts)
-        with self._watchdog("replace_ledgers"), translated():
+        with translated():
             outside = KafkaConsumer(**self._outside)
             try:
                 outside.assign(list(found))
@@ -247,49 +254,56 @@ class KafkaTransport:
             finally:
                 outside.close(autocommit=False)
 
+    @guarded()
     def fetch(self, refs: Iterable[Ref]) -> dict[Ref, bytes | None]:
         """Read records by offset with a consumer outside the group."""
-        with self._watchdog("fetch"), translated():
+        with translated():
             return self._topics.fetch(refs)
 
+    @guarded()
     def facts(self, topic: str) -> TopicFacts:
         """Return the facts of a topic."""
-        with self._watchdog("facts"), translated():
+        with translated():
             facts = self._topics.facts(topic)
         if topic != self._topic:
             self._largest_batch = min(self._largest_batch, facts.max_message_bytes)
         return facts
 
+    @guarded()
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """Return the first and end offset of each partition."""
-        with self._watchdog("bounds"), translated():
+        with translated():
             return self._topics.bounds(topic)
 
+    @guarded()
     def offsets_at(self, topic: str, when: float) -> dict[int, int]:
         """Return the first offsets at or after a time."""
-        with self._watchdog("offsets_at"), translated():
+        with translated():
             return self._topics.offsets_at(topic, when)
 
     def run_in_background(self, call: Callable[[], None]) -> Pending:
         """Run the call on its own thread: a transaction mostly waits, and kernels release the interpreter."""
         return self._beside.submit(call)
 
+    @guarded()
     def begin(self) -> None:
         """Open a transaction; the producer is created when first needed."""
         if self._producer is None:
             self.renew()
-        with self._watchdog("begin"), translated():
+        with translated():
             self._producer.begin_transaction()
         self._futures = []
 
+    @guarded()
     def send(self, records: Sequence[Outgoing]) -> None:
         """Send the records; the answers are checked before the commit."""
-        with self._watchdog("send"), translated():
+        with translated():
             self._futures += [(future, _batch_of(future)) for future in send_all(self._producer, records)]
 
+    @guarded(_TOO_LATE)
     def write(self, records: Sequence[Placed]) -> list[int]:
         """Send records and wait for their answers."""
-        with self._watchdog("write", _TOO_LATE), translated():
+        with translated():
             futures = [
                 self._producer.send(topic, value=value, key=key, partition=partition)
                 for topic, partition, key, value in records
@@ -300,17 +314,19 @@ class KafkaTransport:
             raise AbortableError("a record was not taken")
         return offsets
 
+    @guarded(_TOO_LATE)
     def send_offsets(self, offsets: Mapping[int, Committed], membership: Membership) -> None:
         """Add offsets under the captured generation; one that is over makes the transaction abortable."""
-        with self._watchdog("send_offsets", _TOO_LATE), translated():
+        with translated():
             self._producer.send_offsets_to_transaction(self._offsets(offsets), membership.token)
 
     def _offsets(self, texts: Mapping[int, Committed]) -> dict[TopicPartition, OffsetAndMetadata]:
         return {TopicPartition(self._topic, p): OffsetAndMetadata(c.offset, c.metadata, -1) for p, c in texts.items()}
 
+    @guarded()
     def commit(self) -> None:
         """Flush, check every answer, then commit."""
-        with self._watchdog("flush"), translated():
+        with translated():
             try:
                 self._producer.flush(timeout=30)
             except client_errors.UnknownError:  # that is how the client gives up on a batch it has split
@@ -321,18 +337,18 @@ class KafkaTransport:
             if _batch_of(future) is not batch:  # one answer stands for a batch, and this one was cut in two
                 raise AbortableError("a batch was split")
         self._futures = []
-        with self._watchdog("commit"):
-            try:
-                self._producer.commit_transaction()
-            except client_errors.ProducerFencedError:
-                raise FencedError("another worker took this transactional id") from None
-            except client_errors.KafkaError as error:
-                raise OutcomeUnknownError(f"the commit was not answered: {type(error).__name__}") from None
+        try:
+            self._producer.commit_transaction()
+        except client_errors.ProducerFencedError:
+            raise FencedError("another worker took this transactional id") from None
+        except client_errors.KafkaError as error:
+            raise OutcomeUnknownError(f"the commit was not answered: {type(error).__name__}") from None
 
+    @guarded()
     def renew(self) -> None:
         """Close the producer without waiting and replace it by one with the same id, which aborts whatever was open."""
         old, self._producer, self._futures = self._producer, None, []
-        with self._watchdog("renew"), translated():
+        with translated():
             if old is not None:
                 with contextlib.suppress(client_errors.KafkaError, AttributeError):
                     old._sender.force_close()  # closing alone waits for what was not sent, and then gives up
@@ -344,9 +360,10 @@ class KafkaTransport:
             producer.init_transactions()
             self._producer = producer
 
+    @guarded()
     def close(self) -> None:
         """Leave the group; an open transaction is left to its time-out or to the next producer of this id."""
-        with self._watchdog("close"), contextlib.suppress(client_errors.KafkaError):
+        with contextlib.suppress(client_errors.KafkaError):
             if self._producer is not None:
                 self._producer.close(timeout=1)
             self._consumer.close(autocommit=False, timeout_ms=3_000)
