@@ -34,13 +34,13 @@ class Watchdog:
 
     @contextlib.contextmanager
     def __call__(self, call: str, seconds: float | None = None) -> Iterator[None]:
-        """Guard what is called inside, for the usual time or so many seconds, and no longer than what is around it."""
+        """Guard what is called inside, for the usual time or less, and no longer than what is around it."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
             self._thread.start()
         me = threading.get_ident()
         outer = self._guarded.get(me)
-        until = time.monotonic() + (seconds or self.seconds)
+        until = time.monotonic() + min(seconds or self.seconds, self.seconds)
         self._guarded[me] = (call, until) if outer is None else (call, min(until, outer[1]))
         try:
             yield

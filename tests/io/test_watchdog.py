@@ -42,11 +42,13 @@ def test_a_call_that_hangs_is_noticed_beside_another_threads_calls() -> None:
 
 def test_what_is_called_inside_has_no_longer_than_what_is_around_it() -> None:
     told, ended = threading.Event(), list[str]()
-    guard = Watchdog(0.4, lambda call: (ended.append(call), told.set())[0])
-    with guard("outer"):
-        while not told.is_set():
-            with guard("inner", 60):
-                told.wait(5)
+    guard = Watchdog(0.6, lambda call: (ended.append(call), told.set())[0])
+    began = time.monotonic()
+    with guard("outer", 0.5):
+        time.sleep(0.3)
+        while not told.is_set() and time.monotonic() < began + 5.0:
+            with guard("inner"):
+                told.wait(0.1)
     assert ended == ["inner"]
 
 
