@@ -24,17 +24,20 @@ from stream_anon.insight.sample import Row, read_sample
 from stream_anon.policy import Policy
 
 
-def audit(published: Any, policy: Policy | str | os.PathLike[str], *, raw: Any = None) -> AuditResult:
+def audit(
+    published: Any, policy: Policy | str | os.PathLike[str], *, raw: Any = None, encoding: str | None = None
+) -> AuditResult:
     """Judge published records by their policy; with the raw table, also count people and match rows.
 
     `published` and `raw` are paths, frames or iterables of records. The auditor shares no code with what made the
     records: it reads the policy by itself, from the file if a path is given. `result.passed` tells whether nothing was
-    found, `result.findings` what was.
+    found, `result.findings` what was. `encoding` is that of a raw file that is not UTF-8 and has no byte order mark.
     """
     rules = _rules(policy)
     with _file(published) as out, _file(raw) as original:
         assert out is not None  # noqa: S101 - something was published
-        return audit_file(out, rules, None if original is None else read_original(original, rules))
+        named = encoding if isinstance(raw, str | os.PathLike) else None
+        return audit_file(out, rules, None if original is None else read_original(original, rules, named))
 
 
 def _rules(policy: Policy | str | os.PathLike[str]) -> Rules:
@@ -81,8 +84,10 @@ class ProposedPolicy:
         target.write_text(self.text, encoding="utf-8")
 
 
-def propose(table: Any, *, name: str = "table", limit: int = 10_000) -> ProposedPolicy:
+def propose(table: Any, *, name: str = "table", limit: int = 10_000, encoding: str | None = None) -> ProposedPolicy:
     """Propose a policy for a table in memory or a file: what `stream-anon init` writes.
+
+    `encoding` is that of a file of text that is not UTF-8 and has no byte order mark.
 
     >>> rows = [{"age": 20 + i % 50, "zip": f"021{i % 40:02}", "diagnosis": "abc"[i % 3]} for i in range(200)]
     >>> [(p.column.name, p.role) for p in propose(rows).columns]
@@ -92,7 +97,7 @@ def propose(table: Any, *, name: str = "table", limit: int = 10_000) -> Proposed
     if isinstance(table, str | os.PathLike):
         path = Path(table)
         text, name = format_of(path, otherwise=".jsonl").text, bare(path).stem
-        rows = read_sample(path, limit).rows
+        rows = read_sample(path, limit, encoding).rows
     else:
         rows = [_flat(record) for record, _ in zip(records_of(table), range(limit), strict=False)]
     proposals = judge(columns_of(rows, text))

@@ -62,6 +62,7 @@ def anonymize(
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
     part: int = 0,
+    encoding: str | None = None,
     max_rejected: float | None = None,
     max_suppressed: float | None = None,
 ) -> AnonymizedTable:
@@ -70,7 +71,8 @@ def anonymize(
     `table` is a path (.csv, .tsv, .jsonl, .json, .parquet), a pandas, Polars or Arrow table, or an iterable of records.
     Raises `PolicyError` for a policy that cannot be used, `Unsupported` for one that the algorithm cannot honour,
     `TooMuchLost` where more is rejected or suppressed than allowed. Where a larger table is anonymized in parts, `part`
-    is the number of this one: groups of different parts then have different ids.
+    is the number of this one: groups of different parts then have different ids. `encoding` is that of a file of text
+    that is not UTF-8 and has no byte order mark.
 
     >>> import stream_anon
     >>> policy = stream_anon.Policy.model_validate({
@@ -91,7 +93,7 @@ def anonymize(
     limits = Limits.of(policy, max_rejected, max_suppressed)
     run = Anonymization(schema, algorithm, options, seed, limits)
     rejections: list[Rejection] = []
-    run.read(_parts(table, part), rejections.extend, _ignore)
+    run.read(_parts(table, part, encoding), rejections.extend, _ignore)
     run.divide(_ignore)
     run.tally.publish(run.groups, 0.0)
     return AnonymizedTable(
@@ -108,8 +110,9 @@ def anonymize(
     )
 
 
-def _parts(table: Any, number: int) -> Iterator[Part]:
-    for part in read_parts(Path(table)) if isinstance(table, str | os.PathLike) else _parts_of(table):
+def _parts(table: Any, number: int, encoding: str | None) -> Iterator[Part]:
+    named = isinstance(table, str | os.PathLike)
+    for part in read_parts(Path(table), encoding=encoding) if named else _parts_of(table):
         places = np.arange(part.first, part.first + len(part))
         yield replace(part, refs=np.stack([np.full(len(part), number), places], axis=1))
 

@@ -21,7 +21,7 @@ from ruamel.yaml.error import YAMLError
 from stream_anon.batch import ALGORITHMS
 from stream_anon.batch.cut_tree import spread
 from stream_anon.cli import output
-from stream_anon.cli.options import MaxRejected, MaxSuppressed, QuoteFormulas
+from stream_anon.cli.options import Encoding, MaxRejected, MaxSuppressed, QuoteFormulas
 from stream_anon.cli.parts import Asked, anonymize_in_parts, cpu_seconds, measured_since
 from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
@@ -92,6 +92,7 @@ def anonymize(
     ] = None,
     report: Annotated[Path | None, typer.Option("--html", "--report", help="Write a page about the result.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start work that takes long without asking.")] = False,
+    encoding: Encoding = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
@@ -110,7 +111,8 @@ def anonymize(
     if engine not in ("local", "spark"):
         raise typer.BadParameter("local or spark", param_hint="--engine")
     if engine == "spark":
-        for option, given in {"--dead-letters": dead_letters, "--report": report, "--spill": spill}.items():
+        local = {"--dead-letters": dead_letters, "--encoding": encoding, "--report": report, "--spill": spill}
+        for option, given in local.items():
             if given is not None:
                 raise typer.BadParameter("only --engine local has it: leave it out", param_hint=option)
         limits, options = Limits.of(schema.policy, max_rejected, max_suppressed), options_of(settings or [])
@@ -128,15 +130,16 @@ def anonymize(
     if parts is not None:
         if report is not None:
             raise typer.BadParameter("a page about parts is not made yet: leave out --report", param_hint="--report")
-        asked = Asked(parts, workers, spill, algorithm, options, seed, quote_formulas, limits)
+        asked = Asked(parts, workers, spill, algorithm, options, seed, quote_formulas, limits, encoding)
         with bars(quiet=as_json) as bar, opened(dead_letters) as file:
             parted = anonymize_in_parts(data, out, schema, asked, file, bar, force)
-        _tell(parted.summary() | measured_since(begin, cpu) | {"peak_mb": peak_mb()}, data, out, loaded, as_json)
+        measured = measured_since(begin, cpu) | {"peak_mb": peak_mb()}
+        _tell(parted.summary() | measured, data, out, loaded, encoding, as_json)
         return
     run = Anonymization(schema, algorithm, options, seed, limits)
     with bars(quiet=as_json) as bar:
         with opened(dead_letters) as file:
-            run.read(read_parts(data), DeadLetters(file, as_json), bar("reading"))
+            run.read(read_parts(data, encoding=encoding), DeadLetters(file, as_json), bar("reading"))
         agree(run, yes, bar.progress)
         make_batch_ready(run)
         bar.total = len(run.rows or ())
@@ -148,7 +151,7 @@ def anonymize(
         with new_file(report, force) as raw:
             files = [("input", data), ("output", out), ("policy file", policy)]
             raw.write(_page(run, files, measured["cpu_seconds"]).encode())
-    _tell(run.summary() | measured, data, out, loaded, as_json)
+    _tell(run.summary() | measured, data, out, loaded, encoding, as_json)
 
 
 def _address(path: Path) -> str:
@@ -156,12 +159,14 @@ def _address(path: Path) -> str:
     return re.sub(r"^([a-z][a-z0-9+.-]+:)/(?!/)", r"\1//", str(path))
 
 
-def _tell(found: dict[str, Any], data: Path, out: Path, loaded: LoadedPolicy, as_json: bool) -> None:
+def _tell(
+    found: dict[str, Any], data: Path, out: Path, loaded: LoadedPolicy, encoding: str | None, as_json: bool
+) -> None:
     """Print the result of a run."""
     if as_json:
         output.print_json(found | {"output": str(out)})
         return
-    for line in _lines(found, data, out, loaded.source.file):
+    for line in _lines(found, data, out, loaded.source.file, encoding):
         output.say(line)
     if ALGORITHMS[found["algorithm"]].support.by_value:
         told = f"{found['algorithm']} chooses rows by their sensitive values, which can be read out of groups"
@@ -248,7 +253,7 @@ def peak_mb() -> float:
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
-def _lines(found: dict[str, Any], data: Path, out: Path, policy: str) -> Iterator[str]:
+def _lines(found: dict[str, Any], data: Path, out: Path, policy: str, encoding: str | None) -> Iterator[str]:
     rejected = sum(found["rejected"].values())
     codes = ", ".join(f"{count:,} {code}" for code, count in sorted(found["rejected"].items()))
     yield (
@@ -269,6 +274,6 @@ def _lines(found: dict[str, Any], data: Path, out: Path, policy: str) -> Iterato
         yield spread(found["parts"])
     yield f"{found['seconds']:.1f} s ({found['cpu_seconds']:.1f} s CPU), {found['peak_mb']:,.0f} MB"
     if rejected:
-        yield f"next: find out why rows were rejected: {output.check_of(policy, data)}"
+        yield f"next: find out why rows were rejected: {output.check_of(policy, data, encoding)}"
     else:
-        yield f"next: {audit_of(out, policy, data)}"
+        yield f"next: {audit_of(out, policy, data, encoding)}"

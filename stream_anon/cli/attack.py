@@ -16,6 +16,7 @@ from stream_anon.auditor.policy import read_rules
 from stream_anon.auditor.raw.original import read_original
 from stream_anon.cli import output
 from stream_anon.cli.attack_page import page
+from stream_anon.cli.options import Encoding
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.preview import unheard
 from stream_anon.cli.ready import make_ready
@@ -66,6 +67,7 @@ def attack(
         float, typer.Option("--rate", min=1e-6, help="Records a second of that stream, on a simulated clock.")
     ] = 1000,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page about the result.")] = None,
+    encoding: Encoding = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
@@ -90,16 +92,16 @@ def attack(
         keep_apart([out, raw, policy, listed, second, second_policy], [html])
         refuse_to_overwrite(html, force)
     rules = read_rules(policy)
-    people = read_original(listed, replace(rules, subject=name)) if listed else None
+    people = read_original(listed, replace(rules, subject=name), encoding) if listed else None
     if second_policy is not None and second is None:
         raise typer.BadParameter("there is no second output: pass --second", param_hint="--second-policy")
-    original = read_original(raw, rules)
+    original = read_original(raw, rules, encoding)
     other = (second, read_rules(second_policy) if second_policy else rules) if second else None
     result = attack_file(out, rules, original, people, other)
     if isolation:
-        result = replace(result, measured=(*result.measured, _isolated(raw, policy, isolation, rate)))
+        result = replace(result, measured=(*result.measured, _isolated(raw, policy, isolation, rate, encoding)))
     if minimality:
-        read = _read_out_of_groups(raw, policy, minimality, algorithm, rate)
+        read = _read_out_of_groups(raw, policy, minimality, algorithm, rate, encoding)
         result = replace(result, measured=(*result.measured, *read))
     elif algorithm is not None:
         raise typer.BadParameter("only --minimality runs an algorithm: pass it too", param_hint="--algorithm")
@@ -113,23 +115,25 @@ def attack(
     _show(result, policy)
 
 
-def _isolated(raw: Path, policy: Path, victims: int, rate: float) -> Measured:
+def _isolated(raw: Path, policy: Path, victims: int, rate: float, encoding: str | None) -> Measured:
     """Run the policy's stream algorithm on the raw records with forged ones among them."""
     _, schema = prepare(policy)
     k = schema.requirements.k
-    rows = encode_all(read_parts(raw), schema, Tally([], k, schema.counts), unheard, lambda share: None)
+    tally = Tally([], k, schema.counts)
+    rows = encode_all(read_parts(raw, encoding=encoding), schema, tally, unheard, lambda share: None)
     make_ready(schema, quiet=True)
     found = isolate(schema, rows, victims, rate) if rows is not None and len(rows) else Isolation(0, 0, 0)
     meaning = f"of a victim's group nobody is left when {k - 1} forged {schema.counts} are struck out"
     return Measured("isolation", "", meaning, found.tried, found.share)
 
 
-def _read_out_of_groups(raw: Path, policy: Path, groups: int, algorithm: str | None, rate: float) -> Iterator[Measured]:
+def _read_out_of_groups(
+    raw: Path, policy: Path, groups: int, algorithm: str | None, rate: float, encoding: str | None
+) -> Iterator[Measured]:
     """Run the algorithm on the raw records, and let three attackers read values out of the groups it makes."""
     loaded, schema = prepare(policy)
-    rows = encode_all(
-        read_parts(raw), schema, Tally([], schema.requirements.k, schema.counts), unheard, lambda share: None
-    )
+    tally = Tally([], schema.requirements.k, schema.counts)
+    rows = encode_all(read_parts(raw, encoding=encoding), schema, tally, unheard, lambda share: None)
     make_ready(schema, quiet=True)
     for found in attack_policy(loaded, schema, rows, groups, algorithm, rate) if rows is not None else ():
         where = f"{found.sign} (1/k is {1 / schema.requirements.k:.3g}"

@@ -22,6 +22,7 @@ from stream_anon.cli.audit_page import page
 from stream_anon.cli.audit_progress import Count, bar_over
 from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.kafka_setup import need_kafka_python
+from stream_anon.cli.options import Encoding
 from stream_anon.cli.provenance import provenance
 from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
 from stream_anon.report import render
@@ -60,6 +61,7 @@ def audit(
         Isolation, typer.Option("--isolation", help="read_uncommitted: as most clients see the topic.")
     ] = Isolation.COMMITTED,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page about the result.")] = None,
+    encoding: Encoding = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
@@ -86,12 +88,12 @@ def audit(
         refuse_to_overwrite(html, force)
     stopped = None
     if not out.startswith(TOPIC):
-        original = _raw(raw, rules, bootstrap)
+        original = _raw(raw, rules, bootstrap, encoding)
         with bar_over(Path(out), quiet=as_json) as heard:
             result = audit_file(Path(out), rules, original, heard)
     else:
-        result, stopped = _topic(out, rules, _raw(raw, rules, bootstrap), follow, idle, bootstrap, isolation)
-    step = next_step(result, policy, raw)
+        result, stopped = _topic(out, rules, _raw(raw, rules, bootstrap, encoding), follow, idle, bootstrap, isolation)
+    step = next_step(result, policy, raw, encoding)
     if html is not None:
         with new_file(html, force) as file:
             made = page(result, step)
@@ -112,11 +114,11 @@ def audit(
         stopped.leave()
 
 
-def _raw(given: str | None, rules: Rules | None, bootstrap: str | None) -> Original | None:
+def _raw(given: str | None, rules: Rules | None, bootstrap: str | None, encoding: str | None) -> Original | None:
     if given is None or rules is None:
         return None
     if not given.startswith(TOPIC):
-        return read_original(Path(given), rules)
+        return read_original(Path(given), rules, encoding)
     need_kafka_python()
     from stream_anon.auditor.reading.topics import read_raw_topic
 
@@ -218,7 +220,7 @@ def lines(result: AuditResult) -> Iterator[tuple[str, str]]:
     yield result.verdict if result.k_counts == "records" or not result.passed else "passed: nothing was found", style
 
 
-def next_step(result: AuditResult, policy: Path | None, raw: str | None) -> str:
+def next_step(result: AuditResult, policy: Path | None, raw: str | None, encoding: str | None = None) -> str:
     """Return the suggestion of what to do next."""
     if not result.passed:
         return "next: withdraw what was published, and look the findings up in docs/audit.md"
@@ -229,6 +231,5 @@ def next_step(result: AuditResult, policy: Path | None, raw: str | None) -> str:
         return f"next: pass --raw ORIGINAL to {counted}match rows"
     if result.source.startswith(TOPIC) or raw.startswith(TOPIC):
         return "next: everything was checked; --follow keeps watching"
-    return (
-        f"next: stream-anon attack {output.quoted(result.source)} --raw {output.quoted(raw)} -p {output.quoted(policy)}"
-    )
+    original = output.table(raw, encoding)
+    return f"next: stream-anon attack {output.quoted(result.source)} --raw {original} -p {output.quoted(policy)}"

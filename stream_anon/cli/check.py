@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from stream_anon.cli import output
+from stream_anon.cli.options import Encoding
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.decode import Rejection
 from stream_anon.core.lint import warnings
@@ -29,6 +30,7 @@ def check(
         str | None,
         typer.Option("--algorithm", help="A batch algorithm: can it honour the policy, and what does it give away?"),
     ] = None,
+    encoding: Encoding = None,
     strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON on stdout.")] = False,
 ) -> None:
@@ -49,7 +51,7 @@ def check(
     try:
         loaded, compiled = prepare(policy)
         name = f"policy {loaded.policy.name}"
-        sample = read_sample(data) if data else None
+        sample = read_sample(data, encoding=encoding) if data else None
         found = loaded.diagnostics(warnings(loaded, compiled, sample.rows if sample else None))
         asked, broken = _of_registry(compiled)
         found += loaded.diagnostics(broken)
@@ -57,7 +59,7 @@ def check(
         if algorithm is not None:
             found += _of_algorithm(algorithm, compiled, str(policy))
         if sample is not None and data is not None:
-            rejected, count = rejections_of(data, compiled)
+            rejected, count = rejections_of(data, compiled, encoding=encoding)
             found += sample.findings(rejected, count)
     except PolicyError as error:
         found = list(error.diagnostics)
@@ -72,7 +74,7 @@ def check(
         output.show(found)
         if asked:
             output.say(_told_of_registry(asked), style="" if asked["judged"] else "yellow")
-        output.say(_closing(name, policy, data, found), style="bold green" if ok else "bold red")
+        output.say(_closing(name, policy, data, encoding, found), style="bold green" if ok else "bold red")
     if not ok:
         raise typer.Exit(PolicyError.exit_code)
 
@@ -141,7 +143,7 @@ def _of_algorithm(algorithm: str, schema: Schema, file: str) -> list[Diagnostic]
     return [Diagnostic("by-value", message, file, hint=hint, severity=Severity.WARNING)]
 
 
-def _closing(name: str, policy: Path, data: Path | None, found: list[Diagnostic]) -> str:
+def _closing(name: str, policy: Path, data: Path | None, encoding: str | None, found: list[Diagnostic]) -> str:
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in found)
     remarks = len(found) - errors
     if errors:
@@ -150,7 +152,7 @@ def _closing(name: str, policy: Path, data: Path | None, found: list[Diagnostic]
     ok = f"{name}: ok" + (f", {_count(remarks, 'warning')}" if remarks else "")
     if data is None:
         return f"{ok} — next: stream-anon check {output.quoted(policy)} --data SAMPLE"
-    return f"{ok} — next: stream-anon preview {output.quoted(data)} --policy {output.quoted(policy)}"
+    return f"{ok} — next: stream-anon preview {output.table(data, encoding)} --policy {output.quoted(policy)}"
 
 
 def _count(number: int, word: str) -> str:

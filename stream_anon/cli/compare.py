@@ -15,6 +15,7 @@ from stream_anon.batch import ALGORITHMS
 from stream_anon.cli import output
 from stream_anon.cli.anonymize import bars
 from stream_anon.cli.comparison_page import page, panels
+from stream_anon.cli.options import Encoding
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.preview import unheard, up_to
 from stream_anon.cli.provenance import provenance
@@ -74,6 +75,7 @@ def compare(
     limit: Annotated[int, typer.Option("--limit", min=1, help="Read at most about this many rows.")] = 20_000,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with charts.")] = None,
     png: Annotated[Path | None, typer.Option("--png", help="Write the charts as a picture (extra: plot).")] = None,
+    encoding: Encoding = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
@@ -101,7 +103,7 @@ def compare(
         make_ready(each, quiet=as_json)
     with bars(quiet=as_json) as bar:
         tally = Tally([], 1, comparison.schema().counts)
-        parts = up_to(limit, read_parts(data, at_once=min(limit, 10_000)))
+        parts = up_to(limit, read_parts(data, at_once=min(limit, 10_000), encoding=encoding))
         comparison.rows = encode_all(parts, comparison.schema(), tally, unheard, bar("reading"))
         runs = _runs(comparison, settings, bar(f"comparing {len(settings)} settings"))
     lead = f"{data.name}, {tally.consumed - tally.rejected.total():,} records, policy {loaded.policy.name}"
@@ -122,7 +124,7 @@ def compare(
     console = output.talk()
     console.print(_table(runs))
     if tally.rejected.total():
-        console.print(f"{tally.rejected.total():,} rows were rejected: {output.check_of(policy, data)}")
+        console.print(f"{tally.rejected.total():,} rows were rejected: {output.check_of(policy, data, encoding)}")
     if tally.counts == "records":
         console.print(Text(NO_SUBJECT, style="yellow"))
     for path in filter(None, (html, png)):

@@ -16,9 +16,10 @@ import typer
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
 from stream_anon.cli.kafka_setup import prepare_for_kafka
+from stream_anon.cli.options import Encoding
 from stream_anon.demo import admissions
 from stream_anon.errors import StreamAnonError
-from stream_anon.formats.lines import Lines
+from stream_anon.formats.text.lines import Lines
 
 _STEP = 0.02  # seconds between the batches of made-up records
 
@@ -31,6 +32,7 @@ def feed(
         float | None, typer.Option(min=0.1, help="How long to send; until stopped by default.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records.")] = 1,
+    encoding: Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
     """Write records to the policy's input topic, over the same connection as a worker: for trials.
@@ -51,7 +53,7 @@ def feed(
     kafka = kafka_of(loaded.policy)
     require_broker(kafka.bootstrap, kafka.options)
     stopped = Event()
-    records = _made_up(rate, seconds, seed, stopped) if demo else _stdin(stopped)
+    records = _made_up(rate, seconds, seed, stopped) if demo else _stdin(stopped, encoding)
     feed_of = client_of(kafka.client).feed
     with (
         interruptible(stopped.set) as interrupt,
@@ -66,10 +68,10 @@ def feed(
     interrupt.leave()
 
 
-def _stdin(stopped: Event) -> Iterator[list[bytes]]:
+def _stdin(stopped: Event, encoding: str | None) -> Iterator[list[bytes]]:
     if sys.stdin is None:
         raise StreamAnonError("stdin must be open: the records come from there; or use --demo")
-    lines = Lines(sys.stdin.fileno())
+    lines = Lines(sys.stdin.fileno(), encoding=encoding)
     while not lines.ended and not stopped.is_set():
         read = lines.read(0.2)
         long = [number for number, line in read if not isinstance(line, bytes)]

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from stream_anon.cli import output
 from stream_anon.cli.init_topic import Connection, connection_of, kafka_lines, read_topic
+from stream_anon.cli.options import Encoding
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.replay_ends import topic_in
 from stream_anon.core.decode import Rejection
@@ -61,6 +62,7 @@ def init(
         Path | None,
         typer.Option("--kafka", help="A file, or a policy, whose kafka: part says how a topic is reached."),
     ] = None,
+    encoding: Encoding = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the proposal as JSON on stdout.")] = False,
 ) -> None:
@@ -84,9 +86,11 @@ def init(
     topic = topic_in(data)
     if topic is None and (bootstrap or registry or kafka):
         raise typer.BadParameter("only a topic has a broker and a registry", param_hint="DATA")
+    if topic is not None and encoding:
+        raise typer.BadParameter("records of a topic are in UTF-8: leave it out", param_hint="--encoding")
     refuse_to_overwrite(out, force)
     read = (
-        _read_file(Path(data), out, limit)
+        _read_file(Path(data), out, limit, encoding)
         if topic is None
         else _read_topic(topic, connection_of(topic, bootstrap, registry, kafka), limit)
     )
@@ -129,14 +133,14 @@ def init(
     console.print(f"k counts {'records' if subject is None else f'different values of {subject.name}'}: see DECIDE")
     console.print(f"wrote {', '.join(map(str, [out, *files]))} from {counted}")
     step = f"read {out}, decide the lines marked DECIDE ({asked} of {len(proposals)} columns), then"
-    sampled = "" if topic else f" --data {output.quoted(data)}"
+    sampled = "" if topic else f" --data {output.table(data, encoding)}"
     console.print(Text(f"next: {step}: stream-anon check {output.quoted(out)}{sampled}", style="bold green"))
 
 
-def _read_file(data: Path, out: Path, limit: int) -> _Read:
+def _read_file(data: Path, out: Path, limit: int, encoding: str | None) -> _Read:
     found = format_of(data)
     keep_apart([data], [out])
-    return _Read(read_sample(data, limit), bare(data).stem, data.name, found.text)
+    return _Read(read_sample(data, limit, encoding), bare(data).stem, data.name, found.text)
 
 
 def _read_topic(topic: str, connection: Connection, limit: int) -> _Read:

@@ -69,9 +69,12 @@ def read_topic(topic: str, connection: Connection, limit: int) -> TopicSample:
     from stream_anon.formats.messages.registry import Registry
     from stream_anon.formats.messages.whole import WholeMessages
     from stream_anon.kafka.clients import client_of
+    from stream_anon.kafka.reachable import why_not
     from stream_anon.replay.history import TopicHistory
 
     kafka, slot = connection.settings, f"init-{uuid4().hex[:12]}"
+    if (why := why_not(kafka.bootstrap, kafka.options)) is not None:
+        raise StreamAnonError(f"{why}; --bootstrap HOST:PORT, or --kafka FILE, says where it is")
     registry = Registry(access_of(kafka.registry)) if kafka.registry else None
     messages = WholeMessages(registry)
     sample = TopicSample(Path(f"kafka:{topic}"))

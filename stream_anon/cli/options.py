@@ -6,6 +6,17 @@ from typing import Annotated
 
 import typer
 
+from stream_anon.formats.text.encodings import EncodingError, known_encoding
+
+
+def _encoding(name: str | None) -> str | None:
+    try:
+        known_encoding(name)
+    except EncodingError as error:
+        raise typer.BadParameter(str(error)) from None
+    return name
+
+
 MaxRejected = Annotated[
     float | None,
     typer.Option("--max-rejected", min=0, max=1, help="End with code 5 if a larger share of the records is rejected."),
@@ -13,6 +24,15 @@ MaxRejected = Annotated[
 MaxSuppressed = Annotated[
     float | None,
     typer.Option("--max-suppressed", min=0, max=1, help="End with code 5 if a larger share is suppressed."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        callback=_encoding,
+        help="The encoding of text that is not UTF-8 and has no byte order mark: windows-1252, mac-roman, ...",
+    ),
 ]
 QuoteFormulas = Annotated[
     bool,

@@ -38,9 +38,14 @@ def quoted(path: Path | str) -> str:
     return shlex.quote(str(path))
 
 
-def check_of(policy: Path | str, data: Path | str) -> str:
+def table(path: Path | str, encoding: str | None) -> str:
+    """Return a table as suggested commands name it: its file, and the encoding that it needs."""
+    return quoted(path) + (f" --encoding {encoding}" if encoding else "")
+
+
+def check_of(policy: Path | str, data: Path | str, encoding: str | None) -> str:
     """Return the command that checks a policy against data."""
-    return f"stream-anon check {quoted(policy)} --data {quoted(data)}"
+    return f"stream-anon check {quoted(policy)} --data {table(data, encoding)}"
 
 
 def print_json(value: Any) -> None:

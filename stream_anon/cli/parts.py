@@ -41,6 +41,7 @@ class Asked:
     seed: int
     quote_formulas: bool
     limits: Limits
+    encoding: str | None = None
 
     def sizes(self) -> Sizes:
         """Return how many parts are wanted."""
@@ -62,7 +63,7 @@ def anonymize_in_parts(
     with _ended_by_signal(), _told(out), _folder(data, out, schema, asked) as folder:
         job = Job(schema, asked.algorithm, asked.options, asked.seed, folder, out.resolve(), asked.quote_formulas)
         run = PartedAnonymization(job, asked.sizes(), asked.workers, asked.limits)
-        run.read(read_parts(data, AT_ONCE), DeadLetters(letters, bar.quiet), bar("reading"))
+        run.read(read_parts(data, AT_ONCE, encoding=asked.encoding), DeadLetters(letters, bar.quiet), bar("reading"))
         run.warm_up()
         bar.total = sum(run.counts)
         run.divide(bar(f"grouping {len(run.counts)} parts ({asked.algorithm})"))
@@ -76,7 +77,7 @@ def _folder(data: Path, out: Path, schema: Schema, asked: Asked) -> AbstractCont
         return private_folder(out)
     secret = keyed_bytes(schema.keys.job, "parts").hex()  # the fingerprint does not depend on it, and groups do
     words = [__version__, schema.fingerprint, secret, asked.algorithm, repr(sorted(asked.options.items()))]
-    words += [str(asked.seed), asked.parts, "".join(out.suffixes), str(asked.quote_formulas)]
+    words += [str(asked.seed), asked.parts, "".join(out.suffixes), str(asked.quote_formulas), str(asked.encoding)]
     return kept_folder(asked.spill, job_digest(data, words))
 
 

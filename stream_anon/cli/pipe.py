@@ -18,14 +18,14 @@ import typer
 
 from stream_anon.cli import output
 from stream_anon.cli.interrupt import interruptible
-from stream_anon.cli.options import MaxRejected, MaxSuppressed, QuoteFormulas
+from stream_anon.cli.options import Encoding, MaxRejected, MaxSuppressed, QuoteFormulas
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_ready
 from stream_anon.cli.results import lines_in_words, raised_in_words, whole
 from stream_anon.core.decode import Reject, Rejection
 from stream_anon.errors import StreamAnonError, TooMuchLost
 from stream_anon.formats.csv_records import CsvLines
-from stream_anon.formats.lines import LINE_LIMIT, Lines
+from stream_anon.formats.text.lines import LINE_LIMIT, Lines
 from stream_anon.formats.writers import writer_for
 from stream_anon.local.pipe import Pipe
 from stream_anon.local.pipeline import Pipeline
@@ -95,6 +95,7 @@ def pipe(
     from_csv: Annotated[bool, typer.Option("--csv", help="The input is CSV; its first line names the fields.")] = False,
     to: Annotated[To, typer.Option("--to", help="What is written; the first line of CSV names the fields.")] = To.JSON,
     quote_formulas: QuoteFormulas = True,
+    encoding: Encoding = None,
     max_line: Annotated[
         int, typer.Option("--max-line", min=2, help="Reject lines longer than this many bytes.")
     ] = LINE_LIMIT,
@@ -125,7 +126,7 @@ def pipe(
         output.say("the policy has no secret: group ids will differ from run to run")
     with opened(dead_letters) as file:
         _keep_apart(sys.stdin.fileno(), sys.stdout.fileno(), *([file.fileno()] if file else []))
-        lines = Lines(sys.stdin.fileno(), max_line, keep_blank=from_csv)
+        lines = Lines(sys.stdin.fileno(), max_line, keep_blank=from_csv, encoding=encoding)
         source = CsvLines(lines) if from_csv else lines
         limits = Limits.of(schema.policy, max_rejected, max_suppressed)
         sink = sys.stdout.buffer

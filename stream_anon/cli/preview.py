@@ -17,6 +17,7 @@ from rich.text import Text
 
 from stream_anon.cli import output
 from stream_anon.cli.anonymize import bars
+from stream_anon.cli.options import Encoding
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.provenance import provenance
 from stream_anon.cli.ready import make_ready
@@ -43,6 +44,7 @@ def preview(
     rate: Annotated[float, typer.Option("--rate", min=1e-6, help="Records a second, on a simulated clock.")] = 1000,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Read at most about this many rows.")] = 100_000,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page about the result.")] = None,
+    encoding: Encoding = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")] = False,
 ) -> None:
@@ -67,13 +69,14 @@ def preview(
     rejected: list[Rejection] = []
     with bars(quiet=as_json) as bar:
         same = comparison.schema()
-        comparison.rows = encode_all(up_to(limit, read_parts(data)), same, read, rejected.extend, bar("reading"))
+        parts = up_to(limit, read_parts(data, encoding=encoding))
+        comparison.rows = encode_all(parts, same, read, rejected.extend, bar("reading"))
         make_ready(same, quiet=as_json)
         trial = try_stream(same, comparison.rows, rate, bar("simulating"))
     trial.tally.consumed, trial.tally.rejected = read.consumed, read.rejected
     result = result_of(trial.tally, trial.groups, trial.bound)
-    shown = pairs(typical(trial.groups), read_parts(data), rows) if rows and trial.groups else []
-    step = _next_step(result, comparison, data, policy)
+    shown = pairs(typical(trial.groups), read_parts(data, encoding=encoding), rows) if rows and trial.groups else []
+    step = _next_step(result, comparison, data, policy, encoding)
     if html is not None:
         lead = f"Policy {schema.policy.name} on {data.name}, {rate:g} records a second on a simulated clock."
         with new_file(html, force) as raw:
@@ -137,11 +140,11 @@ def _word(value: Any) -> str:
     return "".join(c if c.isprintable() else "·" for c in str(value))
 
 
-def _next_step(result: Result, comparison: Comparison, data: Path, policy: Path) -> str:
+def _next_step(result: Result, comparison: Comparison, data: Path, policy: Path, encoding: str | None) -> str:
     """Return the one suggestion that would help most, with what it would gain on these rows."""
-    table, judged = output.quoted(data), output.quoted(policy)
+    table, judged = output.table(data, encoding), output.quoted(policy)
     if result.rejected:
-        return f"find out why {result.rejected:,} rows were rejected: {output.check_of(policy, data)}"
+        return f"find out why {result.rejected:,} rows were rejected: {output.check_of(policy, data, encoding)}"
     dropped = not result.published or result.suppressed / max(result.records, 1) > MUCH_SUPPRESSED
     if dropped or result.loss > HIGH_LOSS:
         what = "too much is suppressed" if dropped else "the loss is high"

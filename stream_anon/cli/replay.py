@@ -13,7 +13,7 @@ import typer
 from stream_anon.batch import ALGORITHMS
 from stream_anon.cli import output
 from stream_anon.cli.anonymize import Bars, agree, bars, options_of
-from stream_anon.cli.options import MaxRejected, MaxSuppressed, QuoteFormulas
+from stream_anon.cli.options import Encoding, MaxRejected, MaxSuppressed, QuoteFormulas
 from stream_anon.cli.pipe import DeadLetters
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.ready import make_batch_ready, make_ready
@@ -73,6 +73,7 @@ def replay(
         typer.Option("--dead-letters", help="Write the place and the code of each rejected row to this file."),
     ] = None,
     quote_formulas: QuoteFormulas = True,
+    encoding: Encoding = None,
     max_rejected: MaxRejected = None,
     max_suppressed: MaxSuppressed = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start work that takes long without asking.")] = False,
@@ -92,14 +93,14 @@ def replay(
         stream-anon replay kafka:admissions -p policy.yaml -o all.csv --algorithm sweep
     """
     _, schema = prepare(policy)
-    _check(schema, data, time_field, rate, algorithm, bool(since or until))
+    _check(schema, data, time_field, rate, algorithm, bool(since or until), encoding)
     keep_apart([None if topic_in(data) else Path(data), policy], [None if topic_in(out) else Path(out), dead_letters])
     options = options_of(settings or [])
     limits = Limits.of(schema.policy, max_rejected, max_suppressed)
     facts: dict[str, Any] = {"policy": schema.fingerprint, "algorithm": algorithm, "options": options, "seed": seed}
-    facts |= {"time": time_field, "rate": rate}
+    facts |= {"time": time_field, "rate": rate, "encoding": encoding}
     with (
-        recording(data, schema, since or (), until or ()) as source,
+        recording(data, schema, since or (), until or (), encoding) as source,
         target(out, schema, facts | source.facts, quote_formulas) as goal,
     ):
         if goal.done:
@@ -116,7 +117,7 @@ def replay(
             else:
                 batch = Anonymization(schema, algorithm, options, seed, limits, _reader(schema, data))
                 found = _divide(batch, source, letters, goal.writer, bar, yes)
-    _report(found, data, out, policy, algorithm, as_json)
+    _report(found, data, out, policy, algorithm, as_json, encoding)
 
 
 def _reader(schema: Schema, data: str) -> Callable[[Mapping[str, str]], Reader]:
@@ -135,7 +136,15 @@ def _divide(
     return batch.summary()
 
 
-def _report(found: dict[str, Any], data: str, out: str, policy: Path, algorithm: str | None, as_json: bool) -> None:
+def _report(
+    found: dict[str, Any],
+    data: str,
+    out: str,
+    policy: Path,
+    algorithm: str | None,
+    as_json: bool,
+    encoding: str | None,
+) -> None:
     if as_json:
         output.print_json(found | {"output": out})
         return
@@ -153,15 +162,23 @@ def _report(found: dict[str, Any], data: str, out: str, policy: Path, algorithm:
         output.say(line)
     if found["k_counts"] == "records":
         output.say(NO_SUBJECT, style="yellow")
-    output.say(f"next: {audit_of(out, policy, data)}")
+    output.say(f"next: {audit_of(out, policy, data, encoding)}")
 
 
 def _check(
-    schema: Schema, data: str, time_field: str | None, rate: float | None, algorithm: str | None, spanned: bool
+    schema: Schema,
+    data: str,
+    time_field: str | None,
+    rate: float | None,
+    algorithm: str | None,
+    spanned: bool,
+    encoding: str | None,
 ) -> None:
     topic = topic_in(data) is not None
     if topic and (time_field or rate):
         raise typer.BadParameter("the records of a topic have their own times", param_hint="--time")
+    if topic and encoding:
+        raise typer.BadParameter("records of a topic are in UTF-8: leave it out", param_hint="--encoding")
     if spanned and not topic:
         raise typer.BadParameter("a file is read whole; only a topic has offsets", param_hint="--from")
     if not topic and algorithm is None and (time_field is None) == (rate is None):

@@ -39,6 +39,7 @@ class Recording:
     topic: str | None
     since: Sequence[str] = ()
     until: Sequence[str] = ()
+    encoding: str | None = None
     reader: Transport | None = None
     history: TopicHistory | None = None
     facts: dict[str, Any] = field(default_factory=dict)
@@ -57,7 +58,7 @@ class Recording:
 
     def parts(self) -> Iterator[Part]:
         """Yield the rows of the recording in parts."""
-        return read_parts(Path(self.name)) if self.history is None else self.history.parts()
+        return read_parts(Path(self.name), encoding=self.encoding) if self.history is None else self.history.parts()
 
     @property
     def place(self) -> Callable[[int], Mapping[str, Any]] | None:
@@ -66,18 +67,20 @@ class Recording:
 
 
 @contextmanager
-def recording(text: str, schema: Schema, since: Sequence[str], until: Sequence[str]) -> Iterator[Recording]:
+def recording(
+    text: str, schema: Schema, since: Sequence[str], until: Sequence[str], encoding: str | None = None
+) -> Iterator[Recording]:
     """Open the recording that `text` names."""
     topic = topic_in(text)
     if topic is None:
         format_of(Path(text))
-        yield Recording(text, None)
+        yield Recording(text, None, encoding=encoding)
         return
     reader = _transport(schema, topic, f"replay-{uuid4().hex[:12]}")
     try:
         found = reader.facts(topic)
         facts = {"topic": found.topic_id, "cluster": found.cluster_id, "since": since, "until": until}
-        yield Recording(text, topic, since, until, reader, facts=facts)
+        yield Recording(text, topic, since, until, reader=reader, facts=facts)
     finally:
         reader.close()
 

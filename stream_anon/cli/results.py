@@ -134,10 +134,9 @@ def raised_in_words(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}: raised in {count:,} records, as guarding nodes ask; lost by it: {lost:.3f}"
 
 
-def audit_of(out: Path | str, policy: Path | str, data: Path | str) -> str:
+def audit_of(out: Path | str, policy: Path | str, data: Path | str, encoding: str | None = None) -> str:
     """Return the command that audits what was published."""
-    published, judged, raw = (output.quoted(path) for path in (out, policy, data))
-    return f"stream-anon audit {published} -p {judged} --raw {raw}"
+    return f"stream-anon audit {output.quoted(out)} -p {output.quoted(policy)} --raw {output.table(data, encoding)}"
 
 
 def _middle(sizes: dict[int, int] | Any) -> int:

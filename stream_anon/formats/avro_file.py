@@ -68,7 +68,7 @@ class AvroFile(Format):
     suffixes: ClassVar[tuple[str, ...]] = (".avro",)
     continues: ClassVar[bool] = True
 
-    def read(self, path: Path, at_once: int) -> Iterator[Part]:
+    def read(self, path: Path, at_once: int, encoding: str | None = None) -> Iterator[Part]:
         """Yield the rows of a file."""
         try:
             avro = fastavro()

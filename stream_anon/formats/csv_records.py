@@ -18,7 +18,7 @@ from stream_anon.core.hierarchy import Ints
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.arrow.csv_blocks import plain_rows
 from stream_anon.formats.format import refuse_same_names
-from stream_anon.formats.lines import LINE_LIMIT, Lines
+from stream_anon.formats.text.lines import LINE_LIMIT, Lines
 
 MOST_LINES = 100
 """Lines of one record: enough for an address or a note, few enough that an open quote does not swallow a table."""
@@ -121,6 +121,8 @@ class CsvRecords:
                 if not self._columns:  # what separates the cells is seen in the line that names them
                     return source.next
             elif not self._columns:
+                if any("\0" in cell for cell in cells):
+                    raise self._no_header()
                 self._name_columns(cells)
                 self.count.header += source.next - start
                 return source.next
@@ -156,8 +158,8 @@ class CsvRecords:
         seen = encoding_of(self._begins) if isinstance(self._begins, bytes) else ""
         if seen:
             return StreamAnonError(
-                f"{self._name}: the line of names is not UTF-8, it looks like {seen}: "
-                f"save the table as CSV (UTF-8), or: iconv -f {seen} -t UTF-8 OLD > NEW"
+                f"{self._name}: line 1, the line of names, is not UTF-8, it looks like {seen}: "
+                f"if it is, pass --encoding {seen}; or save the table as CSV (UTF-8)"
             )
         return StreamAnonError(
             f"{self._name}: the first line must name the columns, and it is not CSV: "
@@ -168,12 +170,12 @@ class CsvRecords:
 def encoding_of(line: bytes) -> str:
     """Return the encoding that a line seems to have, empty if it is UTF-8.
 
-    >>> encoding_of(b"age,ort"), encoding_of("größe".encode("latin-1")), encoding_of("größe".encode("utf-16"))
-    ('', 'WINDOWS-1252', 'UTF-16')
+    >>> encoding_of(b"age,ort"), encoding_of("größe".encode("latin-1")), encoding_of("größe".encode("utf-16-be"))
+    ('', 'windows-1252', 'utf-16-be')
     """
-    if line[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in line:
-        return "UTF-16"
-    return "WINDOWS-1252" if _text(line) is Reject.NOT_UTF8 else ""
+    if b"\0" in line:
+        return "utf-16-be" if line[:1] == b"\0" else "utf-16-le"
+    return "windows-1252" if _text(line) is Reject.NOT_UTF8 else ""
 
 
 def _text(line: Payload) -> str | Reject:

@@ -16,8 +16,8 @@ from stream_anon.core.gate import Group
 from stream_anon.core.publish import PublishedColumns, columns_of, together
 from stream_anon.formats.csv_records import CsvLines
 from stream_anon.formats.format import Format, Part, TableError
-from stream_anon.formats.lines import Lines
 from stream_anon.formats.packing import BrokenArchiveError, opened
+from stream_anon.formats.text.lines import Lines
 
 _FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """What begins a formula in some spreadsheet: signs, their full-width forms, and blanks before them."""
@@ -83,11 +83,11 @@ class _Lines(NamedTuple):
     write: Callable[[str], object]
 
 
-def _parts(path: Path, at_once: int) -> Iterator[Part]:
+def _parts(path: Path, at_once: int, encoding: str | None) -> Iterator[Part]:
     """Yield the records of a file, which may be packed, by column where its lines are plain."""
     first = 1
     with opened(path) as file:
-        source = CsvLines(Lines(file, keep_blank=True), str(path))
+        source = CsvLines(Lines(file, keep_blank=True, encoding=encoding, name=str(path)), str(path))
         while not source.ended:
             try:
                 numbers, rows = source.read_block(at_once)
@@ -109,9 +109,9 @@ class CsvTable(Format):
     packable: ClassVar[bool] = True
     continues: ClassVar[bool] = True
 
-    def read(self, path: Path, at_once: int) -> Iterator[Part]:
+    def read(self, path: Path, at_once: int, encoding: str | None = None) -> Iterator[Part]:
         """Yield the records of a file."""
-        return _parts(path, at_once)
+        return _parts(path, at_once, encoding)
 
     delimiter: ClassVar[str] = ","
 

@@ -74,9 +74,10 @@ class RecordWriter(Protocol):
 class Format(ABC):
     """One kind of file, known by its suffixes.
 
-    `text`: all values are text, so that their types must be guessed. `packable`: files may be packed (gzip, zstd), and
-    `read` opens them by `packing.opened`. `continues`: what was written of a file can be continued byte by byte after
-    an interruption: its bytes depend on the groups, and not on how they were handed over.
+    `text`: all values are text, so that their types must be guessed. `packable`: files are text, which may be packed
+    (gzip, zstd) and in any encoding: `read` opens them by `packing.opened`, and `Lines` makes UTF-8 of them.
+    `continues`: what was written of a file can be continued byte by byte after an interruption: its bytes depend on the
+    groups, and not on how they were handed over.
     """
 
     name: ClassVar[str]
@@ -86,11 +87,12 @@ class Format(ABC):
     continues: ClassVar[bool] = False
 
     @abstractmethod
-    def read(self, path: Path, at_once: int) -> Iterator[Part]:
+    def read(self, path: Path, at_once: int, encoding: str | None = None) -> Iterator[Part]:
         """Yield the rows of a file, up to so many at a time.
 
         A row is JSON in bytes, or its cells by name, dotted or one in the other; what is no row is the code of a
-        rejection. `OSError` may be raised; a file of another kind is a `TableError` that names it.
+        rejection. `OSError` may be raised; a file of another kind is a `TableError` that names it. `encoding` is given
+        to what is `packable`, and only if somebody named one.
         """
 
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> RecordWriter:

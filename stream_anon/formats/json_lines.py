@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, ClassVar
 
 from stream_anon.core.gate import Group
 from stream_anon.core.publish import encode_all, encode_lines
 from stream_anon.formats.format import Format, Part
-from stream_anon.formats.lines import Lines
-from stream_anon.formats.text_file import read_lines
+from stream_anon.formats.text.file import read_lines
+from stream_anon.formats.text.lines import Lines
 
 
 class JsonWriter:
@@ -35,9 +36,9 @@ class JsonLines(Format):
     packable: ClassVar[bool] = True
     continues: ClassVar[bool] = True
 
-    def read(self, path: Path, at_once: int) -> Iterator[Part]:
+    def read(self, path: Path, at_once: int, encoding: str | None = None) -> Iterator[Part]:
         """Yield the lines of a file."""
-        return read_lines(path, Lines, at_once)
+        return read_lines(path, partial(Lines, encoding=encoding, name=str(path)), at_once)
 
     def writer(self, file: IO[bytes], quote_formulas: bool = True) -> JsonWriter:
         """Return a writer of lines."""

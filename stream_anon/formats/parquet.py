@@ -62,7 +62,7 @@ class Parquet(Format):
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
     continues: ClassVar[bool] = True
 
-    def read(self, path: Path, at_once: int) -> Iterator[Part]:
+    def read(self, path: Path, at_once: int, encoding: str | None = None) -> Iterator[Part]:
         """Yield the rows of a file."""
         parquet = arrow().parquet
         with path.open("rb") as raw:

@@ -51,14 +51,19 @@ def format_of(path: Path, otherwise: str | None = None) -> Format:
     return found
 
 
-def read_parts(path: Path, at_once: int = AT_ONCE, otherwise: str | None = None) -> Iterator[Part]:
+def read_parts(
+    path: Path, at_once: int = AT_ONCE, otherwise: str | None = None, encoding: str | None = None
+) -> Iterator[Part]:
     """Read the rows of a table, some at a time; `reached` goes from 0 to 1.
 
     `otherwise` is a suffix whose format is that of files with an unknown one; without it such a file is refused.
+    `encoding` is that of a file of text without a byte order mark; UTF-8 if it is not named.
     """
     found = format_of(path, otherwise)
+    if encoding is not None and not found.packable:
+        raise TableError(f"{path}: {found.name} files have no encoding to be named: leave it out")
     try:
-        yield from found.read(path, at_once)
+        yield from found.read(path, at_once) if encoding is None else found.read(path, at_once, encoding)
     except OSError as error:
         raise TableError(
             f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}: is the name right?"

@@ -36,7 +36,8 @@ _MEANINGS = {
 
 _REMEDIES = {
     Reject.CELL_COUNT: "put quotes around cells that hold the separator",
-    Reject.NOT_UTF8: "save the table as UTF-8; if many lines are told: iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW",
+    Reject.NOT_UTF8: "if many lines are told, name the encoding: --encoding windows-1252; else correct these lines",
+    Reject.NOT_JSON: "give one JSON object a line, in UTF-8; another encoding is named with --encoding",
     Reject.NOT_OBJECT: "if the file is one array of all records, name it .json",
 }
 
@@ -74,11 +75,11 @@ def remedy_of(rejections: Sequence[Rejection]) -> str:
     return _REMEDIES.get(code, f"look up {code} in docs/tables.md")
 
 
-def read_sample(path: Path, limit: int = LIMIT) -> Sample:
+def read_sample(path: Path, limit: int = LIMIT, encoding: str | None = None) -> Sample:
     """Read the first records of a table."""
     sample = Sample(path)
     decoder = Decoder({})
-    for part in read_parts(path, limit, otherwise=".jsonl"):
+    for part in read_parts(path, limit, otherwise=".jsonl", encoding=encoding):
         for number, payload in zip(part.numbers.tolist(), part.payloads, strict=True):
             refused = decoder.decode(payload)
             if isinstance(refused, tuple):
@@ -90,13 +91,14 @@ def read_sample(path: Path, limit: int = LIMIT) -> Sample:
     return sample
 
 
-def rejections_of(path: Path, schema: Schema, limit: int = LIMIT) -> tuple[list[Rejection], int]:
+def rejections_of(
+    path: Path, schema: Schema, limit: int = LIMIT, encoding: str | None = None
+) -> tuple[list[Rejection], int]:
     """Encode the first records under a policy; return what a run would reject, and how many records were tried."""
     found: list[Rejection] = []
     tally = Tally([], 1, schema.counts)
-    encode_all(
-        _first(read_parts(path, limit, otherwise=".jsonl"), limit), schema, tally, found.extend, lambda share: None
-    )
+    parts = read_parts(path, limit, otherwise=".jsonl", encoding=encoding)
+    encode_all(_first(parts, limit), schema, tally, found.extend, lambda share: None)
     return found, tally.consumed
 
 

@@ -11,7 +11,7 @@ from stream_anon.core.schema import Schema
 from stream_anon.formats.csv_records import CsvLines
 from stream_anon.formats.format import RecordWriter
 from stream_anon.formats.json_lines import JsonWriter
-from stream_anon.formats.lines import Lines
+from stream_anon.formats.text.lines import Lines
 from stream_anon.local.pipeline import Pipeline
 from stream_anon.observe.limits import NO_LIMITS, Limits
 

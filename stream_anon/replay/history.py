@@ -13,8 +13,8 @@ import numpy as np
 
 from stream_anon.core.decode import Payload, Reject
 from stream_anon.errors import StreamAnonError
-from stream_anon.formats.lines import LINE_LIMIT
 from stream_anon.formats.tables import AT_ONCE, Part
+from stream_anon.formats.text.lines import LINE_LIMIT
 from stream_anon.kafka.transport import Ref, Transport, TransportError
 from stream_anon.replay.offset_range import OffsetRange
 

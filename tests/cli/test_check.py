@@ -296,7 +296,7 @@ def test_a_bad_sample(
     assert run(["check", "policy.yaml", "--data", name, "--strict"]) == 3
     told = capsys.readouterr().err.replace("error", "warning")
     assert expected in " ".join(told.split())
-    assert ("iconv" in told) is ("not_utf8" in told)
+    assert ("--encoding windows-1252" in told) is ("not_utf8" in told)
     assert ("name it .json" in told) is ("not_object" in told)
     assert "hidden7" not in told
 

@@ -126,7 +126,7 @@ def test_another_encoding(place: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert run(["init", "t.csv"]) == 0
     told = " ".join(capsys.readouterr().err.split())
     assert "20 lines are no records" in told
-    assert "that is a lot: save the table as UTF-8" in told
+    assert "that is a lot: if many lines are told, name the encoding: --encoding windows-1252" in told
 
 
 def test_dates_with_slips(place: Path) -> None:

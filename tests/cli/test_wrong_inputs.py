@@ -48,8 +48,13 @@ COMMANDS = [
     ("an empty table", ["init", "empty.csv"], "give a table"),
     ("no line of names", ["init", "noheader.csv"], "put a line with names before it"),
     ("no Parquet", ["init", "bin.parquet"], "save it as one"),
-    ("another encoding", ["init", "utf16.csv"], "iconv -f UTF-16 -t UTF-8"),
-    ("an old encoding", ["check", "good.yaml", "--data", "latin.csv"], "iconv -f WINDOWS-1252 -t UTF-8"),
+    ("another encoding", ["init", "utf16.csv"], "--encoding utf-16-le"),
+    ("an old encoding", ["check", "good.yaml", "--data", "latin.csv"], "--encoding windows-1252"),
+    ("no such encoding", ["init", "data.csv", "--encoding", "utf-99"], 'did you mean "utf-8"?'),
+    ("the wrong encoding", ["init", "latin.csv", "--encoding", "utf-16"], "latin.csv: line 1 is not text in utf-16"),
+    ("an encoding of Parquet", ["init", "bin.parquet", "--encoding", "cp1252"], "leave it out"),
+    ("an encoding of a topic", ["init", "kafka:t", "--encoding", "cp1252"], "leave it out"),
+    ("a topic of no broker", ["init", "kafka:t", "--bootstrap", "127.0.0.1:1"], "--bootstrap HOST:PORT"),
     ("another kind of file", ["init", "data.txt"], "its name must end with one of"),
     ("a policy as table", ["init", "good.yaml"], "its name must end with one of"),
     ("an output of no kind", ["anonymize", "data.jsonl", *GOOD, "-o", "out.xyz"], "its name must end with one of"),
@@ -80,7 +85,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("kafka.yaml").write_text(policy_text() + KAFKA)
     Path("data.jsonl").write_bytes(b"\n".join(islice(admissions(3), 20)) + b"\n")
     Path("data.csv").write_text("age,sex\n1,f\n2,m\n")
-    Path("utf16.csv").write_bytes("name,age\nJose,3\n".encode("utf-16"))
+    Path("utf16.csv").write_bytes("name,age\nJose,3\n".encode("utf-16-le"))
     Path("latin.csv").write_bytes("größe,age\n170,3\n".encode("latin-1"))
     Path("empty.csv").write_text("")
     Path("noheader.csv").write_text("1,2\n3,4\n")

@@ -23,7 +23,7 @@ import numpy as np
 from stream_anon.cli import run_command as command
 from stream_anon.cli.prepare import prepare
 from stream_anon.core.gate import Group
-from stream_anon.formats.lines import Lines
+from stream_anon.formats.text.lines import Lines
 from stream_anon.local.pipe import Pipe
 from stream_anon.testing.memory import MemoryTransport
 from stream_anon.testing.memory_log import MemoryBroker

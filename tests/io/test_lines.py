@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stream_anon.core.decode import Payload, Reject
-from stream_anon.formats.lines import CHUNK, InputError, Lines
+from stream_anon.formats.text.lines import CHUNK, InputError, Lines
 
 Read = list[tuple[int, Payload]]
 

@@ -19,8 +19,8 @@ from stream_anon.core.decode import Decoder, LineCount, Reject
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats import csv_records
 from stream_anon.formats.csv_records import MOST_LINES, CsvLines, CsvRecords
-from stream_anon.formats.lines import Lines
 from stream_anon.formats.tables import read_parts
+from stream_anon.formats.text.lines import Lines
 
 PIECES = [b"a", b"b", b"1", b",", b",", b'"', b'"', b'""', b"\n", b"\n", b"\r\n", b"\r", b" ", b";", b"\t", b"\xff"]
 PIECES += ["é".encode(), b"\x00", b"=1"]

@@ -193,26 +193,28 @@ def _guards(scale: Any, places: list[float], labels: list[Any]) -> Ints:
     return found
 
 
-def read_original(path: Path, rules: Rules) -> Original:
-    """Read the raw table from a file."""
+def read_original(path: Path, rules: Rules, encoding: str | None = None) -> Original:
+    """Read the raw table from a file; `encoding` is that of text without a byte order mark, UTF-8 if not named."""
     original = Original(rules)
-    for columns, bad in raw_columns(path):
+    for columns, bad in raw_columns(path, encoding):
         original.add(columns, len(next(iter(columns.values()), [])))
         original.unread += bad
     return original.finish()
 
 
-def raw_columns(path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
+def raw_columns(path: Path, encoding: str | None = None) -> Iterator[tuple[Columns, list[Bad]]]:
     """Yield the columns of a raw file, some rows at a time, and which lines are not records."""
     kind = format_of(path)
+    if encoding is not None and kind is not None and not kind.packable:
+        raise Unreadable(f"{path}: such a file has no encoding to be named: leave it out")
     try:
         if kind is None:
-            numbered = ((i, line) for i, line in enumerate(json_records(path), start=1) if line.strip())
+            numbered = ((i, line) for i, line in enumerate(json_records(path, encoding), start=1) if line.strip())
             for some in parts(numbered, AT_ONCE):
                 columns, places = json_columns([line for _, line in some])
                 yield columns, [Bad(place, some[place][0], code) for place, code in places]
         else:
-            yield from kind.columns(path)
+            yield from kind.columns(path) if encoding is None else kind.columns(path, encoding)
     except OSError as error:
         raise Unreadable(
             f"{path}: cannot be read: {error.strerror or 'not a file of its kind'}: is the name right?"

@@ -18,17 +18,17 @@ _BOM = b"\xef\xbb\xbf"
 _PEEK = 1 << 16
 
 
-def json_records(path: Path) -> Iterator[bytes]:
+def json_records(path: Path, encoding: str | None = None) -> Iterator[bytes]:
     """Yield the lines of a file, without a byte order mark, or the items of the array that it is.
 
     Of an overlong line no more than its beginning is held and yielded, which no reader takes for a record.
     """
-    with open_file(path) as file:
+    with open_file(path, encoding) as file:
         start = file.read(_PEEK)
         if suffix_of(path) == ".json" and start.removeprefix(_BOM).lstrip().startswith(b"["):
             yield from _items(path, start + file.read(LARGEST_ARRAY if path.suffix.lower() in PACKED else -1))
             return
-    with open_file(path) as file:
+    with open_file(path, encoding) as file:
         for number, line in enumerate(_lines(file)):
             yield line.removeprefix(_BOM) if number == 0 else line
 

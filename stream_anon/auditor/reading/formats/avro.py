@@ -18,7 +18,7 @@ class AvroFile(TableFormat):
 
     suffixes: ClassVar[tuple[str, ...]] = (".avro",)
 
-    def columns(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
+    def columns(self, path: Path, encoding: str | None = None) -> Iterator[tuple[Columns, list[Bad]]]:
         """Yield columns of plain values, nested ones by dotted name."""
         try:
             import fastavro

@@ -30,7 +30,7 @@ class TableFormat(ABC):
     """One kind of file that holds a table, known by its suffixes.
 
     `typed`: a label is a list or a number as it was written; else it is text, and what is no text is in it as JSON.
-    `packable`: files may be packed, and are opened by `unpacked.open_file`.
+    `packable`: files are text, which may be packed and in any encoding, and are opened by `unpacked.open_file`.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
@@ -38,7 +38,7 @@ class TableFormat(ABC):
     packable: ClassVar[bool] = False
 
     @abstractmethod
-    def columns(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
+    def columns(self, path: Path, encoding: str | None = None) -> Iterator[tuple[Columns, list[Bad]]]:
         """Yield columns, some rows at a time, and which lines are not records; these have no value in any column."""
 
     def published(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:

@@ -21,15 +21,15 @@ class CsvFile(TableFormat):
     typed: ClassVar[bool] = False
     packable: ClassVar[bool] = True
 
-    def columns(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
+    def columns(self, path: Path, encoding: str | None = None) -> Iterator[tuple[Columns, list[Bad]]]:
         """Yield columns of text, some records at a time, and which lines are not records.
 
         A line that is no record has no value in any column.
         """
-        return self._columns(path, raw=True)
+        return self._columns(path, raw=True, encoding=encoding)
 
-    def _columns(self, path: Path, raw: bool) -> Iterator[tuple[Columns, list[Bad]]]:
-        with open_file(path) as file:
+    def _columns(self, path: Path, raw: bool, encoding: str | None = None) -> Iterator[tuple[Columns, list[Bad]]]:
+        with open_file(path, encoding) as file:
             table = CsvTable(path, file, raw)
             nothing = [None] * len(table.names)
             for rows in parts(table, AT_ONCE):

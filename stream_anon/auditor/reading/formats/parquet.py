@@ -15,7 +15,7 @@ class ParquetFile(TableFormat):
 
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
-    def columns(self, path: Path) -> Iterator[tuple[Columns, list[Bad]]]:
+    def columns(self, path: Path, encoding: str | None = None) -> Iterator[tuple[Columns, list[Bad]]]:
         """Yield columns of plain values, nested ones by dotted name."""
         try:
             import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]

@@ -10,6 +10,7 @@ from functools import partial
 from stream_anon.core.decode import LineCount, Payload, Reject
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.packing import Readable
+from stream_anon.formats.text.encodings import MARK, ToUtf8, to_utf8
 
 CHUNK = 1 << 18
 LINE_LIMIT = 1 << 20
@@ -26,15 +27,26 @@ class Lines:
     """A reader of complete lines with their numbers, from 1; a line beyond the limit is `Reject.TOO_LARGE`.
 
     Of an overlong line no more than the limit and a chunk is ever held. Blank lines are counted and skipped unless
-    `keep_blank`, a byte order mark at the very beginning is dropped, the last line needs no newline.
+    `keep_blank`, a byte order mark at the very beginning is dropped, the last line needs no newline. Lines are UTF-8,
+    whatever the `encoding` of the text is; `name` is what errors call it.
     """
 
-    def __init__(self, source: int | Readable, limit: int = LINE_LIMIT, keep_blank: bool = False) -> None:
+    def __init__(
+        self,
+        source: int | Readable,
+        limit: int = LINE_LIMIT,
+        keep_blank: bool = False,
+        encoding: str | None = None,
+        name: str = "the input",
+    ) -> None:
         self.ended = False
         self.count = LineCount()
         self.limit = limit
         self._next: Callable[[int], bytes] = partial(os.read, source) if isinstance(source, int) else source.read
         self._keep_blank = keep_blank
+        self._encoding, self._name = encoding, name
+        self._begin: bytes | None = b""  # until it is known which encoding it is
+        self._to_utf8: ToUtf8 | None = None
         self._parts: list[bytes] = []  # the beginning of a line whose end has not come yet
         self._size = 0
         self._selector = _selector(source) if isinstance(source, int) else None
@@ -44,13 +56,22 @@ class Lines:
         if self.ended or (self._selector is not None and not self._selector.select(timeout)):
             return []
         try:
-            chunk = self._next(CHUNK)
+            chunk = self._next(CHUNK if self._begin is None else MARK - len(self._begin))
         except BlockingIOError:  # somebody else was quicker on a shared descriptor
             return []
         except OSError as error:
             raise InputError(f"the input cannot be read: {error.strerror}") from None
-        self.ended = not chunk
-        *ends, rest = chunk.split(b"\n")
+        text = chunk
+        if self._begin is not None:
+            text = self._begin + chunk
+            if chunk and len(text) < MARK:
+                self._begin = text
+                return []
+            self._begin, self._to_utf8 = None, to_utf8(text, self._encoding, self._name)
+        if self._to_utf8 is not None:
+            text = self._to_utf8(text)
+        self.ended = not chunk and not text
+        *ends, rest = text.split(b"\n")
         if self.ended and self._size:
             ends = [b""]  # of the last line, which needs no newline
         lines: list[bytes | Reject] = [Reject.TOO_LARGE if len(end) > self.limit else end for end in ends]

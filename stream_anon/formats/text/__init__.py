@@ -1,0 +1,1 @@
+"""Text as it comes: its encoding, its lines, and files of them."""
