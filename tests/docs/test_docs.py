@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +35,11 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     """A folder for the commands of a page; what they left running is ended with it."""
     yield tmp_path
     for file in tmp_path.glob("*.pid"):
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # asked to end, a broker takes its Java along; killed, it does not
+            os.kill(int(file.read_text()), signal.SIGTERM)
+            for _ in range(100):
+                time.sleep(0.1)
+                os.kill(int(file.read_text()), 0)
             os.kill(int(file.read_text()), signal.SIGKILL)
 
 
