@@ -108,7 +108,7 @@ def by_spark(algorithm: str, rows: int, master: str, memory: str = "4g") -> dict
         make(place / "t.parquet", rows)
         command = [sys.executable, "-m", "stream_anon", "anonymize", str(place / "t.parquet"), "-a", algorithm]
         command += ["-p", str(place / "policy.yaml"), "-o", str(place / "o.parquet")]
-        command += ["--engine", "spark", "--master", master]
+        command += ["--engine", "spark", "--master", master, "--json"]
         own = {"PYSPARK_SUBMIT_ARGS": f"--driver-memory {memory} pyspark-shell", "PYSPARK_PYTHON": sys.executable}
         begin, spent, peak = time.monotonic(), dict[int, float](), 0
         quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -119,8 +119,9 @@ def by_spark(algorithm: str, rows: int, master: str, memory: str = "4g") -> dict
                 peak = max(peak, sum(map(_memory, family)))
                 time.sleep(0.2)
             found = json.loads(process.stdout.read())
-    keys = ("engine", "algorithm", "rows", "published", "suppressed", "groups", "smallest", "loss")
-    line = {key: found[key] for key in keys} | {"k": 5, "parts": len(found["parts"]), "values": VALUES}
+    keys = ("engine", "algorithm", "rows", "published", "suppressed", "classes", "loss")
+    line = {key: found[key] for key in keys} | {"k": 5, "values": VALUES}
+    line |= {"parts": len(found["parts"]), "smallest": found["smallest_group_people"]}
     seconds = {"seconds": round(time.monotonic() - begin, 1), "cpu_seconds": round(sum(spent.values()), 1)}
     return line | seconds | {"peak_mb": round(peak / 2**20)}
 
@@ -135,12 +136,13 @@ def _seconds(pid: int) -> float:
 
 
 def _family(pid: int) -> Iterator[int]:
+    """Yield a process and all below it, whichever of its threads started them: those of a JVM are many."""
     yield pid
     try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        children = [children.read_text() for children in Path(f"/proc/{pid}/task").glob("*/children")]
     except OSError:
         return
-    for child in children:
+    for child in " ".join(children).split():
         yield from _family(int(child))
 
 

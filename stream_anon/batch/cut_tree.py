@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from stream_anon.core.batch import Batch
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.kernels import KIND, LINEAR, cell_prices
 from stream_anon.core.schema import Schema
@@ -50,6 +52,17 @@ class CutTree:
         place = np.empty(len(self.order), dtype=np.int64)
         place[list(self.order)] = np.arange(len(self.order))
         return place[part]
+
+
+def scatter(rows: Batch, tree: CutTree) -> Iterator[tuple[int, Batch]]:
+    """Yield the parts that some rows fall into, and the rows of each in the order they came."""
+    part, parts = tree.parts_of(rows.qi), len(tree.order)
+    small = part.astype(np.uint16) if parts <= 1 << 16 else part  # sorted without comparing
+    rows = rows.take(np.argsort(small, kind="stable"))
+    ends = np.cumsum(np.bincount(part, minlength=parts)).tolist()
+    for number, (start, end) in enumerate(pairwise([0, *ends])):
+        if end > start:
+            yield number, rows.take(slice(start, end))
 
 
 def wanted(rows: int, parts: int | None, least: int = LEAST, most: int = MOST) -> int:

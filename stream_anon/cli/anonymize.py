@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,8 +27,17 @@ from stream_anon.cli.pipe import DeadLetters, opened
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.provenance import provenance
 from stream_anon.cli.ready import make_batch_ready
-from stream_anon.cli.results import audit_of, lines_in_words, raised_in_words, result_of, whole
+from stream_anon.cli.results import (
+    audit_of,
+    classes_told,
+    lines_in_words,
+    raised_in_words,
+    result_of,
+    result_told,
+    whole,
+)
 from stream_anon.cli.spark import SparkRun, anonymize_by_spark
+from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.tables import format_of, read_parts
 from stream_anon.formats.writers import (
@@ -41,7 +50,7 @@ from stream_anon.formats.writers import (
 from stream_anon.local.anonymize import Anonymization
 from stream_anon.observe.limits import Limits
 from stream_anon.policy import LoadedPolicy
-from stream_anon.report import page_of, render
+from stream_anon.report import Result, page_of, render
 from stream_anon.report.measures import measure_tables
 from stream_anon.report.parts import Tile
 from stream_anon.report.result import NO_SUBJECT
@@ -110,14 +119,23 @@ def anonymize(
     loaded, schema = prepare(policy)
     if engine not in ("local", "spark"):
         raise typer.BadParameter("local or spark", param_hint="--engine")
+    told = classes_told if report is not None else None
+    begin, cpu = time.monotonic(), cpu_seconds()
     if engine == "spark":
-        local = {"--dead-letters": dead_letters, "--encoding": encoding, "--report": report, "--spill": spill}
-        for option, given in local.items():
+        given_here = {"--dead-letters": dead_letters, "--encoding": encoding, "--spill": spill}
+        for option, given in given_here.items():
             if given is not None:
                 raise typer.BadParameter("only --engine local has it: leave it out", param_hint=option)
+        if report is not None:
+            refuse_to_overwrite(report, force)
         limits, options = Limits.of(schema.policy, max_rejected, max_suppressed), options_of(settings or [])
-        asked_spark = SparkRun(_address(data), _address(out), master, algorithm, options, seed, parts, force, limits)
-        output.print_json(anonymize_by_spark(asked_spark, loaded.policy))
+        source, target = _address(data), _address(out)
+        asked_spark = SparkRun(source, target, master, algorithm, options, seed, parts, force, limits, told)
+        tally, classes, found = anonymize_by_spark(asked_spark, loaded.policy)
+        if report is not None:
+            made = _Made(schema, algorithm, source, [("policy file", policy)])
+            _write_page(report, force, made, result_told(tally, classes), found, [])
+        _tell(found | {"seconds": round(time.monotonic() - begin, 2)}, data, out, loaded, encoding, as_json)
         return
     format_of(data)
     refuse_what_cannot_be_written(out)
@@ -126,15 +144,16 @@ def anonymize(
         refuse_to_overwrite(path, force)
     limits = Limits.of(schema.policy, max_rejected, max_suppressed)
     options = options_of(settings or [])
-    begin, cpu = time.monotonic(), cpu_seconds()
+    files = [("input", data), ("output", out), ("policy file", policy)]
+    made = _Made(schema, algorithm, data.name, files)
     if parts is not None:
-        if report is not None:
-            raise typer.BadParameter("a page about parts is not made yet: leave out --report", param_hint="--report")
-        asked = Asked(parts, workers, spill, algorithm, options, seed, quote_formulas, limits, encoding)
+        asked = Asked(parts, workers, spill, algorithm, options, seed, quote_formulas, limits, encoding, told)
         with bars(quiet=as_json) as bar, opened(dead_letters) as file:
             parted = anonymize_in_parts(data, out, schema, asked, file, bar, force)
-        measured = measured_since(begin, cpu) | {"peak_mb": peak_mb()}
-        _tell(parted.summary() | measured, data, out, loaded, encoding, as_json)
+        found = parted.summary() | measured_since(begin, cpu) | {"peak_mb": peak_mb()}
+        if report is not None:
+            _write_page(report, force, made, result_told(parted.tally, parted.told), found, [_work(found)])
+        _tell(found, data, out, loaded, encoding, as_json)
         return
     run = Anonymization(schema, algorithm, options, seed, limits)
     with bars(quiet=as_json) as bar:
@@ -146,12 +165,10 @@ def anonymize(
         run.divide(bar(f"grouping ({algorithm})"))
         with new_file(out, force) as raw:
             run.write(writer_for(out, raw, quote_formulas), bar("writing"))
-    measured = measured_since(begin, cpu) | {"peak_mb": peak_mb()}
+    found = run.summary() | measured_since(begin, cpu) | {"peak_mb": peak_mb()}
     if report is not None:
-        with new_file(report, force) as raw:
-            files = [("input", data), ("output", out), ("policy file", policy)]
-            raw.write(_page(run, files, measured["cpu_seconds"]).encode())
-    _tell(run.summary() | measured, data, out, loaded, encoding, as_json)
+        _write_page(report, force, made, result_of(run.tally, run.groups), found, [_work(found)])
+    _tell(found, data, out, loaded, encoding, as_json)
 
 
 def _address(path: Path) -> str:
@@ -173,13 +190,30 @@ def _tell(
         output.say(told, style="yellow")
 
 
-def _page(run: Anonymization, files: list[tuple[str, Path]], cpu_seconds: float) -> str:
-    name = run.schema.policy.name
-    lead = f"{files[0][1].name} under the policy {name}, by the batch algorithm {run.algorithm}."
-    tile = Tile("Work", f"{cpu_seconds:.3g} s", f"of processor time, {peak_mb():,.0f} MB")
-    page = page_of(result_of(run.tally, run.groups), f"Result of {name}", lead, [tile])
-    parts = (*page.parts, *measure_tables(run.measures().data()), *provenance(run.schema, files))
-    return render(replace(page, parts=parts))
+@dataclass(frozen=True)
+class _Made:
+    """How a table was made, for its page."""
+
+    schema: Schema
+    algorithm: str
+    source: str
+    files: list[tuple[str, Path]]
+
+
+def _write_page(
+    report: Path, force: bool, made: _Made, result: Result, found: dict[str, Any], tiles: list[Tile]
+) -> None:
+    """Write a page about a table from what is known of it: none of its rows is needed."""
+    name = made.schema.policy.name
+    lead = f"{made.source} under the policy {name}, by the batch algorithm {made.algorithm}."
+    page = page_of(result, f"Result of {name}", lead, tiles)
+    parts = (*page.parts, *measure_tables(found["measures"]), *provenance(made.schema, made.files))
+    with new_file(report, force) as raw:
+        raw.write(render(replace(page, parts=parts)).encode())
+
+
+def _work(found: dict[str, Any]) -> Tile:
+    return Tile("Work", f"{found['cpu_seconds']:.3g} s", f"of processor time, {found['peak_mb']:,.0f} MB")
 
 
 def options_of(settings: list[str]) -> dict[str, Any]:
@@ -272,7 +306,8 @@ def _lines(found: dict[str, Any], data: Path, out: Path, policy: str, encoding: 
     yield from raised_in_words(found)
     if found.get("parts"):
         yield spread(found["parts"])
-    yield f"{found['seconds']:.1f} s ({found['cpu_seconds']:.1f} s CPU), {found['peak_mb']:,.0f} MB"
+    work = f" ({found['cpu_seconds']:.1f} s CPU), {found['peak_mb']:,.0f} MB" if "peak_mb" in found else ""
+    yield f"{found['seconds']:.1f} s{work}"
     if rejected:
         yield f"next: find out why rows were rejected: {output.check_of(policy, data, encoding)}"
     else:

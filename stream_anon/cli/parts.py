@@ -20,6 +20,7 @@ from stream_anon.core.schema import Schema
 from stream_anon.errors import Unsupported
 from stream_anon.formats.tables import TableError, read_parts
 from stream_anon.formats.writers import new_file
+from stream_anon.local.parts.divided import Told
 from stream_anon.local.parts.fragments import can_write
 from stream_anon.local.parts.place import job_digest, kept_folder, private_folder
 from stream_anon.local.parts.run import Job, PartedAnonymization, Sizes
@@ -42,6 +43,8 @@ class Asked:
     quote_formulas: bool
     limits: Limits
     encoding: str | None = None
+    told: Told | None = None
+    """What a page asks of the groups of each part, None for no page."""
 
     def sizes(self) -> Sizes:
         """Return how many parts are wanted."""
@@ -61,7 +64,9 @@ def anonymize_in_parts(
     if asked.spill is not None and not schema.keys.stable:
         raise Unsupported("--spill: a run can be continued only under a policy with a secret")
     with _ended_by_signal(), _told(out), _folder(data, out, schema, asked) as folder:
-        job = Job(schema, asked.algorithm, asked.options, asked.seed, folder, out.resolve(), asked.quote_formulas)
+        job = Job(
+            schema, asked.algorithm, asked.options, asked.seed, folder, out.resolve(), asked.quote_formulas, asked.told
+        )
         run = PartedAnonymization(job, asked.sizes(), asked.workers, asked.limits)
         run.read(read_parts(data, AT_ONCE, encoding=asked.encoding), DeadLetters(letters, bar.quiet), bar("reading"))
         run.warm_up()
@@ -78,6 +83,7 @@ def _folder(data: Path, out: Path, schema: Schema, asked: Asked) -> AbstractCont
     secret = keyed_bytes(schema.keys.job, "parts").hex()  # the fingerprint does not depend on it, and groups do
     words = [__version__, schema.fingerprint, secret, asked.algorithm, repr(sorted(asked.options.items()))]
     words += [str(asked.seed), asked.parts, "".join(out.suffixes), str(asked.quote_formulas), str(asked.encoding)]
+    words.append(str(asked.told is not None))
     return kept_folder(asked.spill, job_digest(data, words))
 
 

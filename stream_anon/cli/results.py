@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,29 @@ _BAR = 30
 
 def result_of(tally: Tally, groups: Sequence[Group], bound: float | None = None) -> Result:
     """Return the figures of a run for a page; `bound` is None where nothing waits."""
+    return result_told(tally, [classes_told(groups)], bound)
+
+
+def classes_told(groups: Sequence[Group]) -> dict[str, list[tuple[int, int]]]:
+    """Return what a page tells of groups as counts: of parts they add up, as nobody is in two.
+
+    `sizes`: how many groups have so many people. `before` and `after`: how many records look the same as those of so
+    many people, by what came and by what is published. A class that lies in two parts is counted in each: risk may
+    seem higher than it is, not lower.
+    """
+    sizes = Counter(group.people for group in groups)
+    found = {"before": Counter[int](), "after": Counter[int]()}
+    for name, classes in (("before", classes_before(groups)), ("after", classes_after(groups))):
+        for people, records in classes:
+            found[name][people] += records
+    return {name: sorted(counts.items()) for name, counts in {"sizes": sizes, **found}.items()}
+
+
+def result_told(
+    tally: Tally, told: Sequence[Mapping[str, Sequence[tuple[int, int]]]], bound: float | None = None
+) -> Result:
+    """Return the figures of a run from what was told of the groups of its parts."""
+    sizes, before, after = (_added(part[name] for part in told) for name in ("sizes", "before", "after"))
     return Result(
         records=tally.consumed,
         published=tally.published,
@@ -35,11 +58,19 @@ def result_of(tally: Tally, groups: Sequence[Group], bound: float | None = None)
         counts=tally.counts,
         loss=tally.loss,
         losses=tally.losses,
-        sizes=dict(sorted(Counter(group.people for group in groups).items())),
-        before=Risk.of(classes_before(groups), tally.k),
-        after=Risk.of(classes_after(groups), tally.k),
+        sizes=sizes,
+        before=Risk.of(before.items(), tally.k),
+        after=Risk.of(after.items(), tally.k),
         delay=None if bound is None else _delay(tally.delays, bound),
     )
+
+
+def _added(counts: Iterable[Sequence[tuple[int, int]]]) -> dict[int, int]:
+    """Return counts of parts together, ascending."""
+    found = Counter[int]()
+    for part in counts:
+        found.update(dict(part))
+    return dict(sorted(found.items()))
 
 
 def _delay(delays: Delays, bound: float) -> Delay:

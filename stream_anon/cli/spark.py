@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 import typer
 
-from stream_anon.errors import TooMuchLost, Unsupported
+from stream_anon.errors import Unsupported
+from stream_anon.local.parts.divided import Told
 from stream_anon.observe.limits import Limits
+from stream_anon.observe.tally import Tally
 from stream_anon.policy import Policy
 
 
@@ -27,10 +28,11 @@ class SparkRun:
     parts: str | None
     force: bool
     limits: Limits
+    told: Told | None = None
 
 
-def anonymize_by_spark(asked: SparkRun, policy: Policy) -> dict[str, Any]:
-    """Read, anonymize and write by Spark, and return the counts of all parts together."""
+def anonymize_by_spark(asked: SparkRun, policy: Policy) -> tuple[Tally, list[dict[str, Any]], dict[str, Any]]:
+    """Read, anonymize and write by Spark; return the counts, what was told of each part, and the summary."""
     try:
         from pyspark.sql import SparkSession
 
@@ -47,36 +49,17 @@ def anonymize_by_spark(asked: SparkRun, policy: Policy) -> dict[str, Any]:
         raise Unsupported("records have lists and structures: Spark writes them to .parquet or .json, not to CSV")
     kind = _kind(asked.data, "parquet")
     frame = (reading.option("header", True) if kind == "csv" else reading).format(kind).load(asked.data)
-    result = anonymize(frame, policy, asked.algorithm, asked.options, asked.seed, number)
-    found = _together([row.asDict() for row in result.metrics.collect()], asked)
-    codes = Counter({"rows that the policy does not describe": found["rejected"]})
-    if (broken := asked.limits.exceeded(found["rows"], codes, found["suppressed"], ended=True)) is not None:
-        raise TooMuchLost(broken)
-    table = result.table.persist()  # sorting looks at it twice
-    ordered = table.orderBy("_anon.group", "_anon.row")  # the order of parts would narrow labels down
-    ordered.write.mode("overwrite" if asked.force else "error").format(writing).save(asked.out)
-    table.unpersist()
-    return found
+    result = anonymize(frame, policy, asked.algorithm, asked.options, asked.seed, number, told=asked.told).persist()
+    try:
+        figures = result.figures()
+        tally = result.tally(figures)
+        asked.limits.check(tally)
+        result.in_order.write.mode("overwrite" if asked.force else "error").format(writing).save(asked.out)
+    finally:
+        result.unpersist()
+    return tally, [part["told"] for part in figures if "told" in part], result.summary(figures) | {"engine": "spark"}
 
 
 def _kind(path: str, otherwise: str) -> str:
     suffix = PurePosixPath(path.rstrip("/")).suffix.lower()
     return {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}.get(suffix, otherwise)
-
-
-def _together(parts: list[dict[str, Any]], asked: SparkRun) -> dict[str, Any]:
-    count = {
-        name: sum(part[name] for part in parts) for name in ("rows", "rejected", "published", "suppressed", "groups")
-    }
-    lost = sum(part["loss"] * (part["published"] + part["suppressed"]) for part in parts)
-    left = count["published"] + count["suppressed"]
-    smallest = min((part["smallest"] for part in parts if part["published"]), default=0)
-    return {
-        "engine": "spark",
-        "algorithm": asked.algorithm,
-        **count,
-        "smallest": smallest,
-        "loss": round(lost / left, 5) if left else 0.0,
-        "parts": [part["rows"] for part in sorted(parts, key=lambda part: part["part"])],
-        "output": asked.out,
-    }

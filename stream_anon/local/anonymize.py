@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,10 @@ from stream_anon.core.loss.columns import bins_of
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part
 from stream_anon.formats.writers import RecordWriter
+from stream_anon.local.summary import summary_of
 from stream_anon.local.trial import Progress, encode_all
 from stream_anon.observe.limits import NO_LIMITS, Limits
-from stream_anon.observe.tally import Tally, smallest_group
+from stream_anon.observe.tally import Tally
 
 AT_ONCE = 500
 """Groups written between two reports of progress."""
@@ -95,22 +96,7 @@ class Anonymization:
 
     def summary(self) -> dict[str, Any]:
         """Return the results as plain data."""
-        tally = self.tally
-        return {
-            "algorithm": self.algorithm,
-            "rows": tally.consumed,
-            "published": tally.published,
-            "suppressed": tally.suppressed,
-            "rejected": dict(tally.rejected),
-            **({} if tally.lines is None else {"lines": asdict(tally.lines)}),
-            "classes": len(self.groups),
-            **smallest_group(tally.smallest, tally.k, tally.counts),
-            "loss": round(tally.loss, 5),
-            "loss_per_attribute": {name: round(loss, 5) for name, loss in tally.losses.items()},
-            "raised": dict(tally.raised),
-            "loss_of_sensitive": {name: round(loss, 5) for name, loss in tally.lost_by_raising.items()},
-            "measures": self.measures().data(),
-        }
+        return summary_of(self.algorithm, self.tally, self.measures())
 
     def measures(self) -> ClassMeasures:
         """Return what the papers measure of the classes; sensitive values count as they came."""

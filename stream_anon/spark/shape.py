@@ -37,14 +37,15 @@ def _kept(pa: Any) -> tuple[Any, ...]:
     return (pa.string(), pa.bool_(), pa.float64(), pa.float32())
 
 
-def published_schema(schema: Schema, frame: Any) -> Any:
-    """Return the Spark schema of published records."""
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+def types_of(frame: Any) -> dict[str, Any]:
+    """Return the Arrow types of the columns of a frame, given its Spark schema."""
+    from pyspark.sql.pandas.types import to_arrow_schema
 
-    types = {field.name: field.type for field in to_arrow_schema(frame)}
-    return from_arrow_schema(arrow_shape(schema, types))
+    return {field.name: field.type for field in to_arrow_schema(frame)}
 
 
-def empty_table(schema: Schema, shape: Any) -> Any:
-    """Return a published table without rows, of columns as they come in a part."""
-    return arrow_shape(schema, {field.name: field.type for field in shape}).empty_table()
+def spark_shape(shape: Any) -> Any:
+    """Return an Arrow schema as one of Spark."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(shape)

@@ -7,6 +7,8 @@ import json
 import os
 import stat
 from collections import Counter
+from dataclasses import asdict
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,12 @@ import pytest
 import stream_anon
 from stream_anon.batch.cut_tree import CutTree, Sampler, grow, wanted
 from stream_anon.cli import run_command
+from stream_anon.cli.results import classes_told, result_of, result_told
 from stream_anon.core.encode import Encoder
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import read_parts
+from stream_anon.formats.writers import writer_for
+from stream_anon.local.anonymize import Anonymization
 from stream_anon.local.parts import run as module
 from stream_anon.local.parts.place import SpillError, kept_folder, private_folder
 from stream_anon.local.parts.run import Job, PartedAnonymization, Sizes
@@ -132,6 +137,28 @@ def test_measures_of_parts(place: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert found["discernibility"] == round(sum(size**2 for size in sizes.values()) / 1500, 5)
     assert found["average_class_size"] == round(1500 / len(sizes) / 4, 5)
     assert set(found["columns"]) == {"age", "zip"}
+
+
+def test_a_page_about_parts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a page tells of parts is told of the published records; risk before is that of the table in one piece."""
+    run = anonymized("o.jsonl", place / "a", told=classes_told, algorithm="sweep")
+    found = result_told(run.tally, run.told)
+    groups = Counter(json.loads(line)["_anon"]["group"] for line in Path("o.jsonl").read_text().splitlines())
+    assert found.sizes == dict(sorted(Counter(groups.values()).items()))
+    whole = Anonymization(run.schema, "sweep")
+    whole.read(read_parts(Path("t.csv")), lambda rejected: None, lambda share: None)
+    whole.divide(lambda share: None)
+    whole.write(writer_for(Path("w.jsonl"), BytesIO()), lambda share: None)
+    assert whole.tally.published == found.published
+    before = result_of(whole.tally, whole.groups).before
+    assert asdict(found.before) == pytest.approx(asdict(before))
+    command = ["anonymize", "t.csv", "-p", "policy.yaml", "-a", "mondrian", "--html"]
+    assert run_command([*command, "parts.html", "-o", "p.csv", "--parts", "auto"]) == 0
+    assert run_command([*command, "whole.html", "-o", "q.csv"]) == 0
+    pages = [Path(name).read_text() for name in ("parts.html", "whole.html")]
+    tables = [page[page.index("Measures of the papers") : page.index("Provenance")] for page in pages]
+    assert tables[0] == tables[1]
+    assert run_command([*command, "parts.html", "-o", "r.csv", "--parts", "auto"]) == 1  # it is there
 
 
 def test_facts_of_the_whole(place: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import stream_anon
@@ -26,7 +27,7 @@ if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
     pytest.skip("Spark needs Java 17 or later, and there is none", allow_module_level=True)
 
 from stream_anon import spark as anon
-from stream_anon.spark.anonymize import _told_without_values
+from stream_anon.spark.tasks import told_without_values
 
 POLICY: dict[str, Any] = {
     "version": 1,
@@ -78,7 +79,8 @@ def people(session: Any) -> Any:
 
 
 def test_recounted_by_spark(session: Any) -> None:
-    result = anon.anonymize(people(session), stream_anon.Policy.model_validate(POLICY), "mondrian", parts=3, least=200)
+    policy = stream_anon.Policy.model_validate(POLICY)
+    result = anon.anonymize(people(session), policy, "mondrian", parts=3, least=200).persist()
     assert result.parts == 3
     table = result.table.cache()
     assert table.columns == ["age", "zip", "illness", "ward", "_anon"]
@@ -97,7 +99,17 @@ def test_recounted_by_spark(session: Any) -> None:
     assert all(row["rows"] == row["published"] + row["suppressed"] + row["rejected"] for row in metrics)
     assert len(groups) == sum(row["groups"] for row in metrics)
     assert whole.rows > 0.9 * ROWS
+    summary = result.summary()
+    assert (summary["rows"], summary["published"], summary["classes"]) == (ROWS, whole.rows, len(groups))
+    assert summary["measures"]["average_class_size"] == round(whole.rows / len(groups) / 4, 5)
+    assert summary["parts"] == [row["rows"] for row in sorted(metrics, key=lambda row: row["part"])]
+    ordered = [row.asDict(recursive=True) for row in result.in_order.collect()]
+    names = [(row["_anon"]["group"], row["_anon"]["row"]) for row in ordered]
+    assert names == sorted(names)
+    rows = [row.asDict(recursive=True) for row in table.collect()]
+    assert sorted(map(repr, rows)) == sorted(map(repr, ordered))
     table.unpersist()
+    result.unpersist()
 
 
 def test_computed_again_where_a_task_died(session: Any, tmp_path: Path) -> None:
@@ -127,7 +139,7 @@ def test_computed_again_where_a_task_died(session: Any, tmp_path: Path) -> None:
 
 def test_failures_tell_no_values() -> None:
     """Spark writes what is raised in a task into its logs; Arrow names the value that it cannot convert."""
-    with pytest.raises(StreamAnonError, match="ArrowInvalid") as told, _told_without_values():
+    with pytest.raises(StreamAnonError, match="ArrowInvalid") as told, told_without_values():
         pa.array(["leprosy"], pa.int64())
     assert "leprosy" not in "".join(traceback.format_exception(told.value))
 
@@ -155,8 +167,15 @@ def test_the_command(session: Any, tmp_path: Path, capsys: pytest.CaptureFixture
     people(session).write.parquet(str(tmp_path / "t.parquet"))
     command = ["anonymize", str(tmp_path / "t.parquet"), "-p", str(policy), "-a", "mondrian", "--engine", "spark"]
     capsys.readouterr()
-    assert run_command([*command, "-o", str(tmp_path / "o.parquet"), "--master", "local[2]"]) == 0
+    assert run_command([*command, "-o", str(tmp_path / "o.parquet"), "--master", "local[2]", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["rows"], found["published"], found["smallest"] >= 4) == (ROWS, ROWS, True)
-    assert session.read.parquet(str(tmp_path / "o.parquet")).count() == ROWS
+    assert (found["rows"], found["published"], found["smallest_group_people"] >= 4) == (ROWS, ROWS, True)
+    files = sorted((tmp_path / "o.parquet").glob("*.parquet"))
+    ids = [row["_anon"]["group"] for file in files for row in pq.read_table(file).to_pylist()]
+    assert ids == sorted(ids)  # where a group stands does not tell its part
+    assert len(ids) == ROWS
+    page = tmp_path / "page.html"
+    assert run_command([*command, "-o", str(tmp_path / "p.parquet"), "--html", str(page)]) == 0
+    assert f"{ROWS:,} rows in: {ROWS:,} published" in capsys.readouterr().err
+    assert "What is left in each column" in page.read_text()
     assert run_command([*command, "-o", str(tmp_path / "o.csv")]) == Unsupported.exit_code

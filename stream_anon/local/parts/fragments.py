@@ -141,14 +141,14 @@ def _merge_columns(places: Sequence[Path], file: IO[bytes], progress: Progress) 
                 if writer is None:
                     writer = stack.enter_context(pa.parquet.ParquetWriter(file, types))
                 whole = pa.concat_tables([_typed(partial(table.cast, types)) for _, _, table in found])
-                writer.write_table(whole.take(pa.array(_in_order(ids, np.concatenate([own for _, own, _ in found])))))
+                writer.write_table(whole.take(pa.array(in_order(ids, np.concatenate([own for _, own, _ in found])))))
             progress((bucket + 1) / BUCKETS)
 
 
-def _in_order(ids: npt.NDArray[np.uint64], sizes: Ints) -> Ints:
+def in_order(ids: npt.NDArray[np.uint64], sizes: Ints) -> Ints:
     """Return the rows of groups that follow one another, in the order of the groups' ids.
 
-    >>> _in_order(np.array([8, 5], dtype=np.uint64), np.array([2, 3])).tolist()
+    >>> in_order(np.array([8, 5], dtype=np.uint64), np.array([2, 3])).tolist()
     [2, 3, 4, 0, 1]
     """
     order = np.argsort(ids, kind="stable")

@@ -14,9 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from multiprocessing import active_children, get_context, parent_process
-from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,24 +22,25 @@ import msgspec
 import numpy as np
 
 from stream_anon.batch import build, partition
-from stream_anon.batch.cut_tree import LEAST, MOST, SAMPLE, CutTree, Sampler, grow, wanted
+from stream_anon.batch.cut_tree import LEAST, MOST, SAMPLE, CutTree, Sampler, grow, scatter, wanted
 from stream_anon.batch.support import check
 from stream_anon.core.batch import Batch
 from stream_anon.core.decode import LineCount, Rejection
 from stream_anon.core.encode import Encoder
 from stream_anon.core.hierarchy import Ints
 from stream_anon.core.judging.veto import Veto
-from stream_anon.core.loss.classes import Classes
 from stream_anon.core.loss.columns import bins_of
 from stream_anon.core.schema import Schema
 from stream_anon.errors import StreamAnonError
 from stream_anon.formats.tables import Part
 from stream_anon.local.anonymize import sums_of
+from stream_anon.local.parts.divided import Told, Way, divide_part
 from stream_anon.local.parts.fragments import merge, write_fragment
 from stream_anon.local.parts.place import SpillError
 from stream_anon.local.parts.spill import Spill
+from stream_anon.local.summary import summary_of
 from stream_anon.observe.limits import NO_LIMITS, Limits
-from stream_anon.observe.tally import Tally, smallest_group
+from stream_anon.observe.tally import Tally
 
 Progress = Callable[[float], None]
 SPOOL = "all"
@@ -49,7 +48,10 @@ SPOOL = "all"
 
 @dataclass(frozen=True)
 class Job:
-    """What every process needs: the algorithm and the schema, the folder, and what the output shall be."""
+    """What every process needs: the algorithm and the schema, the folder, and what the output shall be.
+
+    `told` is asked what is to be known of the groups of each part.
+    """
 
     schema: Schema
     algorithm: str
@@ -58,6 +60,7 @@ class Job:
     folder: Path
     target: Path
     quote_formulas: bool
+    told: Told | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class PartedAnonymization:
         self.job, self.schema, self.algorithm = job, schema, job.algorithm
         self.tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
         self.counts: list[int] = []
+        self.told: list[dict[str, Any]] = []
         self._sizes, self._workers, self._limits = sizes, workers, limits
         self._spill = Spill(job.folder)
         self._bins: list[list[int]] = [[0]] * len(schema.quasi)
@@ -125,12 +129,7 @@ class PartedAnonymization:
     def _distribute(self, tree: CutTree, total: int, progress: Progress) -> None:
         self.counts, done = [0] * len(tree.order), 0
         for rows in self._spill.read(SPOOL):
-            part = tree.parts_of(rows.qi)
-            small = part.astype(np.uint16) if len(self.counts) <= 1 << 16 else part  # sorted without comparing
-            rows = rows.take(np.argsort(small, kind="stable"))
-            ends = np.cumsum(np.bincount(part, minlength=len(self.counts))).tolist()
-            for number, span in enumerate(pairwise([0, *ends])):
-                chosen = rows.take(slice(*span))
+            for number, chosen in scatter(rows, tree):
                 self.counts[number] += len(chosen)
                 self._spill.add(_name(number), chosen)
             done += len(rows)
@@ -172,6 +171,7 @@ class PartedAnonymization:
         self._sums = sums_of(self.schema, self._bins)
         for figures in found:
             self._sums.merge(figures["sums"])
+        self.told = [figures["told"] for figures in found if "told" in figures]
         self._limits.check(tally)
 
     def _sources(self) -> list[tuple[str, ...]]:
@@ -229,23 +229,7 @@ class PartedAnonymization:
 
     def summary(self) -> dict[str, Any]:
         """Return the results as plain data."""
-        tally = self.tally
-        return {
-            "algorithm": self.algorithm,
-            "rows": tally.consumed,
-            "published": tally.published,
-            "suppressed": tally.suppressed,
-            "rejected": dict(tally.rejected),
-            **({} if tally.lines is None else {"lines": asdict(tally.lines)}),
-            "classes": tally.groups.total(),
-            **smallest_group(tally.smallest, tally.k, tally.counts),
-            "loss": round(tally.loss, 5),
-            "loss_per_attribute": {name: round(loss, 5) for name, loss in tally.losses.items()},
-            "raised": dict(tally.raised),
-            "loss_of_sensitive": {name: round(loss, 5) for name, loss in tally.lost_by_raising.items()},
-            "measures": self._sums.measures(tally.k).data(),
-            "parts": self.counts,
-        }
+        return summary_of(self.algorithm, self.tally, self._sums.measures(self.tally.k)) | {"parts": self.counts}
 
     def _remember(self) -> None:
         """Note that all rows are in the files of their parts."""
@@ -340,27 +324,16 @@ def _work(task: _Task) -> None:
     assert job is not None  # noqa: S101 - set when the process began
     schema, spill = job.schema, Spill(job.folder)
     chunks = [rows for source in task.sources for rows in spill.read(source)]
-    tally = Tally([column.name for column in schema.quasi], schema.requirements.k, schema.counts)
-    groups = []
-    if chunks:
-        rows = Batch.concat(chunks)
-        del chunks
-        found = partition(job.algorithm, rows, schema, job.options, job.seed, observed=True)
-        groups = sorted(found.groups, key=attrgetter("id"))
-        if task.left is None:
-            tally.suppress(found.suppressed)
-        else:
-            spill.remove(task.left)
-            spill.add(task.left, rows.take(found.suppressed))
-            spill.close()
-        del rows, found
-    tally.publish(groups, 0.0)
-    sums = sums_of(schema, task.bins)
-    for group in groups[:1]:
-        out = group.released
-        sums.add(Classes(out.rows.qi, out.rows.sensitive, out.starts, out.low, out.high, out.losses))
-    sums.suppress(tally.suppressed)
-    write_fragment(job.folder / f"{task.number}.out", groups, job.target, job.quote_formulas)
+    rows = Batch.concat(chunks) if chunks else None
+    del chunks
+    way = Way(job.algorithm, job.options, job.seed, task.bins, job.told)
+    found = divide_part(rows, schema, way, given_up=task.left is None)
+    if rows is not None and task.left is not None:
+        spill.remove(task.left)
+        spill.add(task.left, rows.take(found.suppressed))
+        spill.close()
+    del rows
+    write_fragment(job.folder / f"{task.number}.out", found.groups, job.target, job.quote_formulas)
     draft = job.folder / f"{task.number}.figures"
-    draft.write_bytes(msgspec.json.encode(tally.figures() | {"sums": sums.figures()}))
+    draft.write_bytes(msgspec.json.encode(found.figures))
     draft.replace(job.folder / f"{task.number}.done")
