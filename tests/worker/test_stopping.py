@@ -88,3 +88,26 @@ def test_a_stop_without_time_still_leaves_nothing_announced(world: World) -> Non
     worker._transport.close()
     world.go(world.worker("x"))
     assert len(world.out()) == 12
+
+
+def test_who_leaves_takes_up_nothing_that_another_leaves_behind() -> None:
+    world = World(partitions=2)
+    one, other = world.worker("w"), world.worker("x")
+    for _ in range(8):
+        for partition in range(2):
+            world.produce(*rows(3), partition=partition)
+        for worker in one, other:
+            world.go(worker, rounds=1)
+    mine = one.ownership.owned
+    assert len(mine) == len(other.ownership.owned) == 1
+    world.produce(*rows(3), partition=mine[0])
+    world.go(one, rounds=1, seconds=0.0)
+    assert one.state.unpublished
+    other.drain()
+    other._transport.close()
+    one.drain()
+    assert one.ownership.owned == mine
+    assert not one.state.unpublished
+    one._transport.close()
+    world.go(world.worker("y"), rounds=10)
+    assert len(world.out()) == 2 * 24 + 3

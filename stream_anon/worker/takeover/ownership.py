@@ -35,7 +35,8 @@ class Ownership:
 
     `membership` is the last stable capture: while the group changes it still holds, and the broker refuses it from the
     moment the next generation begins. `quarantined` partitions are ours but not touched; they are judged again in
-    the next generation. `known` is how many partitions are known to have a ledger.
+    the next generation. `known` is how many partitions are known to have a ledger. Who is `leaving` takes nothing up:
+    what others leave behind is its successors' as well.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Ownership:
         self.membership: Membership | None = None
         self.quarantined: dict[int, str] = {}
         self.known = 0
+        self.leaving = False
         self._generation: int | None = None
         self._unrestored: set[int] = set()
         self._early: set[int] = set()  # not begun because the group has no ledger yet, and the anchor is not ours
@@ -170,6 +172,8 @@ class Ownership:
             self._learned = float("-inf")
         self._unrestored |= member.partitions - set(self._state.partitions) - set(self.quarantined)
         stayed = frozenset(before & set(self._state.partitions))
+        if self.leaving:
+            return stayed
         if self._unrestored:
             self._restore(now)
         self._report_stuck(now)

@@ -29,13 +29,17 @@ from stream_anon.kafka.transport import (
 _PATIENCE = 20.0  # seconds to wait for one range of records
 _FETCH_WAIT = 10  # milliseconds until the broker says that a log has ended; questions behind it wait as long
 _HIDDEN = 1.0  # seconds to wait for records that an open transaction hides, before the loop goes on and asks again
+_OPTIONS: dict[str, Any] = {
+    "request_timeout_ms": 10_000
+}  # 30 seconds by default until a lost answer is asked for again
 
 
 class KafkaTopics:
     """An admin client and two plain consumers, created when first needed: one of committed records, one of all."""
 
     def __init__(self, admin: Mapping[str, Any], consumer: Mapping[str, Any], group: str, topic: str) -> None:
-        self._admin_options, self._consumer_options, self._group, self._topic = admin, consumer, group, topic
+        self._admin_options, self._consumer_options = {**_OPTIONS, **admin}, {**_OPTIONS, **consumer}
+        self._group, self._topic = group, topic
         self._admin: Any = None
         self._consumer: Any = None
         self._curious: Any = None
