@@ -154,9 +154,8 @@ class Auditor:
             found.append("people were counted as declared; pass --raw to count them")
         for name, column in rules.sensitive.items():
             if alike := column.nearly_equal():
-                found.append(
-                    f"{name}: {alike:,} values differ from another one only in punctuation or accents, and count"
-                )
+                differ = "value differs" if alike == 1 else "values differ"
+                found.append(f"{name}: {alike:,} {differ} from another one only in punctuation or accents: each counts")
         if self._original is not None and (unread := self._original.unread):
             first = ", ".join(f"line {bad.line} ({bad.code})" for bad in unread[:_SHOWN])
             more = ", ..." if len(unread) > _SHOWN else ""

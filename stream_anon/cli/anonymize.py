@@ -135,7 +135,7 @@ def anonymize(
         if report is not None:
             made = _Made(schema, algorithm, source, [("policy file", policy)])
             _write_page(report, force, made, result_told(tally, classes), found, [])
-        _tell(found | {"seconds": round(time.monotonic() - begin, 2)}, data, out, loaded, encoding, as_json)
+        _tell(found | {"seconds": round(time.monotonic() - begin, 2)}, data, out, loaded, encoding, as_json, report)
         return
     format_of(data)
     refuse_what_cannot_be_written(out)
@@ -153,7 +153,7 @@ def anonymize(
         found = parted.summary() | measured_since(begin, cpu) | {"peak_mb": peak_mb()}
         if report is not None:
             _write_page(report, force, made, result_told(parted.tally, parted.told), found, [_work(found)])
-        _tell(found, data, out, loaded, encoding, as_json)
+        _tell(found, data, out, loaded, encoding, as_json, report)
         return
     run = Anonymization(schema, algorithm, options, seed, limits)
     with bars(quiet=as_json) as bar:
@@ -168,7 +168,7 @@ def anonymize(
     found = run.summary() | measured_since(begin, cpu) | {"peak_mb": peak_mb()}
     if report is not None:
         _write_page(report, force, made, result_of(run.tally, run.groups), found, [_work(found)])
-    _tell(found, data, out, loaded, encoding, as_json)
+    _tell(found, data, out, loaded, encoding, as_json, report)
 
 
 def _address(path: Path) -> str:
@@ -177,12 +177,20 @@ def _address(path: Path) -> str:
 
 
 def _tell(
-    found: dict[str, Any], data: Path, out: Path, loaded: LoadedPolicy, encoding: str | None, as_json: bool
+    found: dict[str, Any],
+    data: Path,
+    out: Path,
+    loaded: LoadedPolicy,
+    encoding: str | None,
+    as_json: bool,
+    report: Path | None,
 ) -> None:
     """Print the result of a run."""
     if as_json:
         output.print_json(found | {"output": str(out)})
         return
+    if report is not None:
+        output.say(f"wrote {report}")
     for line in _lines(found, data, out, loaded.source.file, encoding):
         output.say(line)
     if ALGORITHMS[found["algorithm"]].support.by_value:

@@ -113,6 +113,8 @@ def attack(
         output.print_json(result.as_data())
         return
     _show(result, policy)
+    if html is not None:
+        output.say(f"wrote {html}")
 
 
 def _isolated(raw: Path, policy: Path, victims: int, rate: float, encoding: str | None) -> Measured:

@@ -122,7 +122,8 @@ def init(
         if proposal.role == "sensitive" and (
             alike := near_equal(set(map(Spelling(EVERY_RULE).fold, proposal.column.counts)))
         ):
-            told_of = f"{proposal.column.name}: {alike:,} values differ from another only in spelling"
+            differ = "value differs" if alike == 1 else "values differ"
+            told_of = f"{proposal.column.name}: {alike:,} {differ} from another only in spelling"
             console.print(Text(f"{told_of}: spell them alike, or l counts one value twice", style="yellow"))
     if left_out:
         lost = f"{len(left_out):,} {read.unit}s are no records and were left out: {_told(sample.unread, read.unit)}"

@@ -36,8 +36,10 @@ SECRET_OPTIONS = ("*password*", "*sasl.jaas*", "*sasl_jaas*", "*ssl.key*", "*ssl
 
 NOTHING = frozenset(
     {"-", "--", ".", "none", "unknown", "not known", "not recorded", "unspecified", "other", "undefined"}
+    | {"refused", "don't know", "unbekannt", "keine angabe", "k.a.", "inconnu", "desconocido", "sconosciuto"}
+    | {"-1", "-8", "-9", "-99", "-999", "999", "9999"}
 )
-"""Words that often stand for no value at all."""
+"""Words and codes that often stand for no value at all."""
 
 Row = Mapping[str, Any]
 Path = tuple[str | int, ...]
@@ -221,7 +223,12 @@ def _spellings(path: Path, spelling: Spelling, values: list[Any]) -> Iterator[Pr
         yield warning(path, "values-nearly-equal", message, "spell them alike, or l counts one illness twice")
     if count := sum(text.strip().casefold() in NOTHING for text in texts):
         message = f"{count:,} of its values in the sample may stand for nothing, and each counts towards diversity"
-        yield warning(path, "value-like-missing", message, "list such words under missing_values")
+        yield warning(
+            path,
+            "value-like-missing",
+            message,
+            "list such words under missing_values; missing: leaf keeps their records",
+        )
 
 
 def _uniqueness(path: Path, values: list[Any]) -> Iterator[Problem]:

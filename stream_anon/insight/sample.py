@@ -36,8 +36,11 @@ _MEANINGS = {
 
 _REMEDIES = {
     Reject.CELL_COUNT: "put quotes around cells that hold the separator",
+    Reject.NOT_CSV: "close the quote; a quote inside a quoted cell is written twice",
     Reject.NOT_UTF8: "if many lines are told, name the encoding: --encoding windows-1252; else correct these lines",
     Reject.NOT_JSON: "give one JSON object a line, in UTF-8; another encoding is named with --encoding",
+    Reject.TOO_LARGE: "split it, or leave out the field that is so long",
+    Reject.REGISTRY_FRAMING: "read it from its topic: stream-anon init kafka:TOPIC --registry URL",
     Reject.NOT_OBJECT: "if the file is one array of all records, name it .json",
 }
 

@@ -9,10 +9,10 @@ from stream_anon.report.svg import WIDTH, bar, dot, line, nice, path, shortened,
 
 Rows = list[tuple[str, ...]]
 
-_LEFT = 150
+_LEFT = 172
 """Where bars begin: labels stand before them, at most `_LETTERS` letters long."""
-_LETTERS = 20
-_RIGHT = 64
+_LETTERS = 16
+_RIGHT = 70
 _PERCENT = "\u202f%"  # a space at which no line breaks
 
 
@@ -56,7 +56,7 @@ def pairs(chart: Pairs) -> tuple[str, Rows]:
 
 def histogram(chart: Histogram) -> tuple[str, Rows]:
     """Draw columns over an axis, with a dashed line at the mark."""
-    left, right, top, height = 52, 14, 30, 250
+    left, right, top, height = 60, 14, 30, 250
     bottom = height - 42
     low, high = chart.bins[0].low, chart.bins[-1].high
     if chart.mark:
@@ -89,7 +89,7 @@ def histogram(chart: Histogram) -> tuple[str, Rows]:
 
 def curves(chart: Curves) -> tuple[str, Rows]:
     """Draw curves with a dot per measurement; x values are spaced equally, in their order."""
-    left, right, top, height = 52, 20, 16, 300
+    left, right, top, height = 60, 20, 16, 300
     bottom = height - 46
     places = sorted({x for series in chart.series if not series.level for x, _ in series.points}) or [0.0]
     step = (WIDTH - left - right - 60) / max(len(places) - 1, 1)

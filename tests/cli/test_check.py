@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from stream_anon.cli import run_command as run
+from stream_anon.core.decode import Rejection
+from stream_anon.insight import sample
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "admissions"
 
@@ -317,3 +319,18 @@ def test_what_a_batch_algorithm_gives_away(tmp_path: Path, capsys: pytest.Captur
     ):
         assert run(["check", str(policy), "--algorithm", algorithm]) == code, algorithm
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("word", "told"), [("-1", True), ("999", True), ("Unbekannt", True), ("asthma", False)])
+def test_a_word_that_stands_for_nothing(
+    folder: Path, word: str, told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [row | {"diagnosis": word if i == 3 else row["diagnosis"]} for i, row in enumerate(rows(30))]
+    (folder / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records))
+    run(["check", "policy.yaml", "--data", "s.jsonl"])
+    assert ("list such words under missing_values" in capsys.readouterr().err) is told
+
+
+def test_every_kind_of_bad_line_has_a_remedy() -> None:
+    for code in sample._MEANINGS:
+        assert "docs/tables.md" not in sample.remedy_of([Rejection(1, code)])

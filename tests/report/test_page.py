@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from browser import look
+from browser import browser, look
+from playwright.sync_api import sync_playwright
 
 from stream_anon.report import Delay, Page, Result, Risk, page_of, render
-from stream_anon.report.parts import Curves, Series, Table, Verdict, Verdicts
+from stream_anon.report.parts import Bar, Bars, Curves, Pair, Pairs, Series, Table, Verdict, Verdicts
 from stream_anon.report.result import COLUMNS, size_bins
 
 RESULT = Result(
@@ -64,6 +66,28 @@ def test_a_browser_draws_it_and_asks_for_nothing(page: Path, tmp_path: Path) -> 
     png = shot.read_bytes()
     assert struct.unpack(">II", png[16:24]) == (1280, 1600)
     assert len(png) > 50_000  # an empty page of this size takes a tenth
+
+
+OUTSIDE = """() => [...document.querySelectorAll('svg text')].filter(words => {
+  const box = words.getBoundingClientRect(), drawing = words.ownerSVGElement.getBoundingClientRect();
+  const pixels = parseFloat(getComputedStyle(words).fontSize) * words.getScreenCTM().a;
+  return pixels < 9.5 || box.left < drawing.left - 1 || box.right > drawing.right + 1;
+}).map(words => words.textContent)"""
+
+
+def test_words_of_drawings_can_be_read_on_a_phone(tmp_path: Path) -> None:
+    path, long = tmp_path / "page.html", "background knowledge of a neighbour"
+    shares = (Bar(long, 0.999, "99.9\u202f%"), Bar(long, 0.5, "50.0\u202f%"))
+    drawings = (Bars("Bars", "", shares), Pairs("Pairs", "", (Pair(long, 1.0, 0.123),)), *WHOLE.parts)
+    path.write_text(render(replace(WHOLE, parts=drawings)), encoding="utf-8")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser(), args=["--no-sandbox", "--disable-gpu"])
+        page = chromium.new_page(viewport={"width": 400, "height": 800})
+        page.goto(path.as_uri())
+        assert page.locator("svg text").count() > 20
+        assert page.evaluate(OUTSIDE) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        chromium.close()
 
 
 def test_the_browser_would_tell(tmp_path: Path) -> None:
