@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import chdir
 from itertools import islice
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from stream_anon.observe.live.facts import facts_of
 from stream_anon.observe.server import StatusServer
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-PLACE = Path(__file__).with_name("pictures")
+PLACE = Path(__file__).resolve().with_name("pictures")
 LIVE = {"live": (1280, 1010, "light"), "live-dark": (1280, 1010, "dark"), "live-phone": (400, 860, "light")}
 SECONDS, RATE = 40.0, 200
 
@@ -62,17 +63,12 @@ def live(browser: Browser) -> None:
 
 def report(browser: Browser) -> None:
     """Show the report of an audit of the same hospital."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        (place / "policy.yaml").write_text(policy_text(), encoding="utf-8")
-        (place / "raw.jsonl").write_bytes(b"\n".join(islice(admissions(3), 5_000)) + b"\n")
-        arguments = ["-p", str(place / "policy.yaml")]
-        run_command(["anonymize", str(place / "raw.jsonl"), *arguments, "-o", str(place / "out.jsonl")])
-        page = place / "page.html"
-        run_command(
-            ["audit", str(place / "out.jsonl"), *arguments, "--raw", str(place / "raw.jsonl"), "--html", str(page)]
-        )
-        take(browser, page.as_uri(), "report", 1280, 1400, "light", "h1")
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # a page names its files as they were named
+        Path("policy.yaml").write_text(policy_text(), encoding="utf-8")
+        Path("raw.jsonl").write_bytes(b"\n".join(islice(admissions(3), 5_000)) + b"\n")
+        run_command(["anonymize", "raw.jsonl", "-p", "policy.yaml", "-o", "out.jsonl"])
+        run_command(["audit", "out.jsonl", "-p", "policy.yaml", "--raw", "raw.jsonl", "--html", "page.html"])
+        take(browser, Path("page.html").resolve().as_uri(), "report", 1280, 1400, "light", "h1")
 
 
 def take(browser: Browser, url: str, name: str, width: int, height: int, scheme: str, ready: str) -> None:

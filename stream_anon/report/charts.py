@@ -9,9 +9,9 @@ from stream_anon.report.svg import WIDTH, bar, dot, line, nice, path, shortened,
 
 Rows = list[tuple[str, ...]]
 
-_LEFT = 172
+_LEFT = 184
 """Where bars begin: labels stand before them, at most `_LETTERS` letters long."""
-_LETTERS = 16
+_LETTERS = 17
 _RIGHT = 70
 _PERCENT = "\u202f%"  # a space at which no line breaks
 
