@@ -1,16 +1,17 @@
 """What open pages cost a worker: its CPU time beside the loop, and records per CPU second, with and without them.
 
-A real broker with a backlog, one worker, phases that alternate between no page and many. A page is a connection to
-/api/events that reads what it is sent; the browser's own work is not the worker's.
+A real broker with a backlog, one worker, phases that alternate between no page and many. Each phase with pages is held
+against the mean of its neighbours without, and the median of these ratios is told: what else a machine does meanwhile
+weighs on both. A page is a connection to /api/events that reads what it is sent; the browser's own work is not the
+worker's.
 
-python benchmarks/page.py --tabs 20 --seconds 8 --phases 6 --json
+python benchmarks/page.py --tabs 20 --seconds 4 --phases 21 --json
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import urllib.request
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 # Its own folder has a kafka.py, which would hide the package of that name.
@@ -33,15 +35,13 @@ from stream_anon.demo.cluster import DEAD, INPUT, OUTPUT, kafka_policy  # noqa: 
 from stream_anon.kafka.clients.kafka_python.topics import create_topics  # noqa: E402
 from stream_anon.kafka.local_broker.broker import LocalBroker, free_port  # noqa: E402
 
-TICK = os.sysconf("SC_CLK_TCK")
-
 
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tabs", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each phase")
-    parser.add_argument("--phases", type=int, default=6, help="an even number: without pages, with pages, ...")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each phase")
+    parser.add_argument("--phases", type=int, default=21, help="an odd number: without pages, with pages, ..., without")
     parser.add_argument("--rate", type=int, default=4_000, help="records a second")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     arguments = parser.parse_args()
@@ -124,8 +124,7 @@ def cpu(pid: int) -> tuple[float, float]:
     """Return the CPU seconds of a process, and of all its threads but the main one, which runs the loop."""
     spent = {}
     for thread in Path(f"/proc/{pid}/task").iterdir():
-        fields = (thread / "stat").read_text().rpartition(")")[2].split()
-        spent[int(thread.name)] = (int(fields[11]) + int(fields[12])) / TICK
+        spent[int(thread.name)] = int((thread / "schedstat").read_text().split()[0]) / 1e9
     return sum(spent.values()), sum(value for number, value in spent.items() if number != pid)
 
 
@@ -140,16 +139,17 @@ def consumed(port: int) -> int:
 
 def compare(phases: list[tuple[int, float, float, int]], length: float) -> dict[str, Any]:
     """Put phases with and without pages beside each other."""
-    off, on = [p for p in phases if not p[0]], [p for p in phases if p[0]]
-    seconds = [sum(p[1] for p in part) for part in (off, on)]
-    beside = [sum(p[2] for p in part) for part in (off, on)]
-    speed = [sum(p[3] for p in part) / cost for part, cost in zip((off, on), seconds, strict=True)]
+    speeds = [records / cpu_seconds for _, cpu_seconds, _, records in phases]
+    beside = [threads / length for _, _, threads, _ in phases]
+    inner = range(1, len(phases) - 1, 2)
+    ratios = sorted(2 * speeds[i] / (speeds[i - 1] + speeds[i + 1]) for i in inner)
     return {
         "phases": [[tabs, round(a, 2), round(b, 2), records] for tabs, a, b, records in phases],
-        "share_of_a_core": round((beside[1] - beside[0]) / (len(on) * length), 5),
-        "without": round(speed[0]),
-        "with": round(speed[1]),
-        "ratio": round(speed[1] / speed[0], 4),
+        "share_of_a_core": round(median(beside[i] - (beside[i - 1] + beside[i + 1]) / 2 for i in inner), 5),
+        "without": round(median(speeds[::2])),
+        "with": round(median(speeds[1::2])),
+        "ratio": round(median(ratios), 4),
+        "ratios": [round(each, 4) for each in ratios],
     }
 
 
