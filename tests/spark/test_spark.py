@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -179,3 +180,21 @@ def test_the_command(session: Any, tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"{ROWS:,} rows in: {ROWS:,} published" in capsys.readouterr().err
     assert "What is left in each column" in page.read_text()
     assert run_command([*command, "-o", str(tmp_path / "o.csv")]) == Unsupported.exit_code
+
+
+def test_batches_of_a_stream_as_the_docs_show_them(session: Any, tmp_path: Path) -> None:
+    came, anonymous, state = (str(tmp_path / name) for name in ("came", "anonymous", "state"))
+    for batch in "12":
+        people(session).coalesce(1).write.parquet(f"{came}/{batch}")
+    stream = session.readStream.schema(people(session).schema).option("maxFilesPerTrigger", 1).parquet(f"{came}/*")
+    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"## Structured Streaming.*?```python\n(.*?)```", page, re.DOTALL)
+    shown = shown.replace('"anonymous"', repr(anonymous)).replace('"state"', repr(state))  # not in Spark's own folder
+    exec(shown, {"spark": anon, "policy": stream_anon.Policy.model_validate(POLICY), "stream": stream})
+    [query] = session.streams.active
+    query.processAllAvailable()
+    query.stop()
+    session.read.parquet(anonymous).createOrReplaceTempView("anonymous")
+    groups = session.sql("select count(*) rows, first(_anon.size) size from anonymous group by _anon.group").collect()
+    assert sum(group.rows for group in groups) > 1.8 * ROWS
+    assert all(group.rows >= 4 for group in groups)
