@@ -138,7 +138,10 @@ def _open(given: str, rules: Rules | None, bootstrap: str | None, isolation: Iso
     usual = (kafka.output if published else kafka.input) if kafka else ""
     name, address = given.removeprefix(TOPIC) or usual, bootstrap or (kafka.bootstrap if kafka else "")
     if not name or not address:
-        raise typer.BadParameter("neither the policy nor --bootstrap says where the topic is", param_hint="--bootstrap")
+        raise typer.BadParameter(
+            "nobody says where the topic is: pass --bootstrap HOST:PORT, or -p POLICY with a kafka: part",
+            param_hint="--bootstrap",
+        )
     options = client_options(kafka.options)["consumer"] if kafka else {}
     return Topic(address, name, options, isolation.value)
 

@@ -13,16 +13,18 @@ TABLE_LIMIT = 64_000_000
 """Bytes. Far above the largest public hierarchy (ICD-10 is about 10 MB), far below what would exhaust memory."""
 
 
-def read_text(path: Path, shown: str, limit: int) -> str:
-    """Return the text of a file without its byte order mark; `shown` is the file's name as the reader knows it."""
+def read_text(path: Path, shown: str, limit: int, remedy: str) -> str:
+    """Return the text of a file without its byte order mark; `shown` is the file's name as the reader knows it.
+
+    `remedy` is what to do where there is no such file, or nothing in it.
+    """
     try:
         with path.open("rb") as file:
             raw = file.read(limit + 1)
     except FileNotFoundError:
-        hint = "a relative path starts at the policy's folder"
-        raise _refusal("missing-file", "there is no such file", shown, hint) from None
+        raise _refusal("missing-file", "there is no such file", shown, remedy) from None
     except IsADirectoryError:
-        raise _refusal("not-a-file", "this is a folder, a file is needed", shown) from None
+        raise _refusal("not-a-file", "this is a folder, a file is needed", shown, remedy) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
         raise _refusal("unreadable-file", f"cannot be read: {reason}", shown) from error
@@ -42,7 +44,7 @@ def read_text(path: Path, shown: str, limit: int) -> str:
         line, column = text.count("\n", 0, nul) + 1, nul - text.rfind("\n", 0, nul)
         raise _refusal("nul-character", "a NUL character: not a text file", shown, line=line, column=column)
     if not text.strip():
-        raise _refusal("empty-file", "the file is empty: stream-anon init DATA proposes a policy", shown)
+        raise _refusal("empty-file", "the file is empty", shown, remedy)
     return text
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from stream_anon.errors import Diagnostic, PolicyError
 from stream_anon.grammar.files import TABLE_LIMIT, read_text
 
+_REMEDY = "name a file with lines, as docs/hierarchies.md shows; a relative path starts at the policy's folder"
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -28,7 +30,7 @@ def read_cells(path: Path, shown: str, delimiter: str) -> list[Line]:
 
     A cell that holds the delimiter is quoted (`"a;b"`), a quote inside it doubled. `shown` names the file in errors.
     """
-    text = read_text(path, shown, TABLE_LIMIT)
+    text = read_text(path, shown, TABLE_LIMIT, _REMEDY)
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     while lines and not lines[-1].strip():
         lines.pop()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from stream_anon.errors import Diagnostic, PolicyError, Problem, Severity
 from stream_anon.policy.policy import Policy
-from stream_anon.policy.reading.findings import findings
+from stream_anon.policy.reading.findings import IN_QUOTES, findings
 from stream_anon.policy.reading.source import Source, read
 from stream_anon.policy.rules import problems
 
@@ -41,7 +41,7 @@ def load(path: Path | str, environment: Mapping[str, str] | None = None) -> Load
     try:
         policy = Policy.model_validate(source.data)
     except ValidationError as error:
-        found = findings(error, source.data)
+        found = [(_of_variable(problem, source), key) for problem, key in findings(error, source.data)]
         raise PolicyError(in_order(source.diagnostic(problem, key) for problem, key in found)) from None
     policy._folder = Path(path).parent
     loaded = LoadedPolicy(policy, source, policy.folder)
@@ -49,6 +49,13 @@ def load(path: Path | str, environment: Mapping[str, str] | None = None) -> Load
     if broken:
         raise PolicyError(loaded.diagnostics(broken))
     return loaded
+
+
+def _of_variable(problem: Problem, source: Source) -> Problem:
+    """Name the remedy where a variable's text of digits alone, or `true`, was read as something else than text."""
+    if problem.hint != IN_QUOTES or not source.from_environment(problem.path):
+        return problem
+    return replace(problem, hint='put quotes around its ${NAME} here in the policy, then it is text: "${NAME}"')
 
 
 def load_policy(path: Path | str, environment: Mapping[str, str] | None = None) -> Policy:

@@ -13,6 +13,7 @@ from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.errors import Problem, nearest
 from stream_anon.policy.attributes import QuasiIdentifier, Sensitive
 from stream_anon.policy.policy import Policy
+from stream_anon.policy.reading.scalars import MAKE_RANDOM
 from stream_anon.policy.settings import CailSettings
 
 RESERVED = "_anon"
@@ -24,7 +25,7 @@ SHORTEST_SECRET = 32
 FEWEST_CHARACTERS = 8
 """Different ones in a secret: random text of that length has more, a repeated word may not."""
 
-_MAKE_ONE = "make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+_MAKE_ONE = f"make one: {MAKE_RANDOM}"
 
 
 def problems(policy: Policy) -> list[Problem]:

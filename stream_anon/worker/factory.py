@@ -31,12 +31,14 @@ from stream_anon.worker.takeover.restore import Start
 
 _log = logging.getLogger("stream_anon.worker")
 
+_KAFKA = "add kafka: {bootstrap: HOST:PORT, group: NAME, input: TOPIC, output: TOPIC}"
+
 
 def problems(policy: Policy) -> list[Problem]:
     """Return what keeps a policy from running on Kafka: anything that could make a group differ the second time."""
     found = []
     if policy.kafka is None:
-        found.append(Problem((), "no-kafka", "the policy has no `kafka` part", "add bootstrap, group, input, output"))
+        found.append(Problem((), "no-kafka", "the policy has no `kafka` part", _KAFKA))
     if policy.secret is None:
         why = "a worker that takes over could not publish the same groups again without a secret"
         found.append(Problem((), "no-secret", why, "secret: ${STREAM_ANON_SECRET}"))
@@ -111,7 +113,7 @@ def settings_of(policy: Policy, start: Start | None = None) -> WorkerSettings:
 def kafka_of(policy: Policy) -> KafkaSettings:
     """Return the `kafka` part of a policy; raise if it is missing."""
     if policy.kafka is None:
-        raise StreamAnonError("the policy has no `kafka` part: add bootstrap, group, input and output")
+        raise StreamAnonError(f"the policy has no `kafka` part: {_KAFKA}")
     return policy.kafka
 
 

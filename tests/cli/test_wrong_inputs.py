@@ -17,7 +17,7 @@ KAFKA = (
 GOOD = ["-p", "good.yaml"]
 POLICIES = [
     # remark, the right words, the wrong ones, what is told
-    ("a key", "role:", "rol:", 'add "role: ..."'),
+    ("a key", "role:", "rol:", 'write "role" for "rol"'),
     ("a role", "quasi_identifier", "quasi", 'did you mean "quasi_identifier"?'),
     ("a small k", "k: 5", "k: 0", "must be at least 2"),
     ("a k in words", "k: 5", "k: five", "must be a whole number"),
@@ -25,24 +25,36 @@ POLICIES = [
     ("an attribute", "attribute: diagnosis", "attribute: diagnos", 'did you mean "diagnosis"?'),
     ("a subject", "subject: patient_id", "subject: patientid", 'did you mean "patient_id"?'),
     ("a duration", "time: 3s", "time: 3 parsecs", "500ms, 5s, 2m, 1h, 1d"),
-    ("a bracket", "attributes:", "attributes: [", "expected ',' or ']'"),
+    ("a bracket", "attributes:", "attributes: [", "close it with ]"),
     ("a version", "version: 1", "version: 7", "must be one of: 1"),
     ("a hierarchy", "kind: prefix", "kind: prefx", 'did you mean "prefix"?'),
     ("a word twice", "subject: patient_id", "subject: patient_id\nsubject: name", "subject"),
-    ("l without a number", "l: 3", "l: many", "must be"),
+    ("l without a number", "l: 3", "l: many", '"l" must be a number'),
     ("a range upside down", "[1930, 2026]", "[2026, 1930]", "range"),
     ("no snap", ", snap: [1, 5, 10]", "", 'add "snap: [5, 10]"'),
     ("a topic twice", "", KAFKA.replace("output: o", "output: i"), "name another topic"),
     ("an option", "", KAFKA.replace("client.id", "sesion.timeout.ms"), 'did you mean "session.timeout.ms"?'),
     ("a decided option", "", KAFKA.replace("client.id", "isolation.level"), "leave it out"),
     ("a short secret", "", KAFKA.replace("${WRONG_INPUTS_SECRET}", "short"), "secret"),
-    ("a secret that is not set", "", KAFKA.replace("WRONG_INPUTS", "NOBODY_SET_THIS"), "NOBODY_SET_THIS"),
+    (
+        "a secret that is not set",
+        "",
+        KAFKA.replace("WRONG_INPUTS", "NOBODY_SET_THIS"),
+        "with the one in use, or a new one",
+    ),
+    ("a secret of digits", "", KAFKA.replace("WRONG_INPUTS", "WRONG_DIGITS"), "put quotes around its ${NAME}"),
+    (
+        "a table that is not there",
+        "{kind: flat, values: [female, male, other]}",
+        "{kind: csv, path: no.csv}",
+        "with lines, as docs",
+    ),
 ]
 COMMANDS = [
     # remark, the command, what is told
-    ("no policy", ["check", "nothing.yaml"], "starts at the policy's folder"),
-    ("an empty policy", ["check", "empty.csv"], "stream-anon init DATA"),
-    ("a folder as policy", ["check", "."], "a file is needed"),
+    ("no policy", ["check", "nothing.yaml"], "stream-anon init DATA proposes one"),
+    ("an empty policy", ["check", "empty.csv"], "stream-anon init DATA proposes one"),
+    ("a folder as policy", ["check", "."], "name the policy's file"),
     ("no data to check", ["check", "good.yaml", "--data", "nothing.csv"], "is the name right?"),
     ("no table", ["init", "nothing.csv"], "is the name right?"),
     ("an empty table", ["init", "empty.csv"], "give a table"),
@@ -66,8 +78,8 @@ COMMANDS = [
     ("nothing to audit", ["audit", "nothing.jsonl"], "is the name right?"),
     ("a followed file", ["audit", "data.jsonl", "--follow"], "kafka:TOPIC"),
     ("raw without a policy", ["audit", "data.jsonl", "--raw", "data.jsonl"], "pass -p"),
-    ("a topic without a broker", ["audit", "kafka:t"], "--bootstrap"),
-    ("a worker without Kafka", ["run", *GOOD], "add bootstrap, group, input, output"),
+    ("a topic without a broker", ["audit", "kafka:t"], "pass --bootstrap HOST:PORT, or -p POLICY"),
+    ("a worker without Kafka", ["run", *GOOD], "add kafka: {bootstrap: HOST:PORT, group:"),
     ("no worker", ["run", "-p", "kafka.yaml", "--workers", "0"], "greater than or equal to 1"),
     ("a rate", ["demo", "--rate", "-1"], "greater than or equal to 1"),
     ("a policy for the demo on Kafka", ["demo", "--kafka", *GOOD], "stream-anon broker -p good.yaml"),
@@ -81,6 +93,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("WRONG_INPUTS_SECRET", "0123456789abcdef0123456789abcdef")
+    monkeypatch.setenv("WRONG_DIGITS_SECRET", "12345678901234567890123456789012")
     Path("good.yaml").write_text(policy_text())
     Path("kafka.yaml").write_text(policy_text() + KAFKA)
     Path("data.jsonl").write_bytes(b"\n".join(islice(admissions(3), 20)) + b"\n")

@@ -38,7 +38,7 @@ BROKEN = [
     ("a name with a space", "name: admissions", "name: ad missions", "bad-value", 2, 7, 11, "use letters, digits"),
     ("a version of the future", "version: 1", "version: 2", "bad-value", 1, 10, 1, ""),
     ("a list for a mapping", "max_delay: {time: 5s, records: 10000}", "max_delay: [5s]", "wrong-type", 18, 13, 9, ""),
-    ("not YAML", "privacy: ", "privacy: [", "syntax", 15, 3, 1, ""),
+    ("not YAML", "privacy: ", "privacy: [", "syntax", 15, 3, 1, "indented alike"),
 ]
 
 
@@ -129,6 +129,18 @@ def test_a_refused_secret_is_not_repeated(tmp_path: Path) -> None:
     with pytest.raises(PolicyError) as caught:
         load_changed(tmp_path, "version: 1", "version: 1\nsecret: 918273645")
     assert "918273645" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"), [('"5"', ""), ("${N}", '"${NAME}"'), ("5", "in quotes"), ("${T}", '"${NAME}"')]
+)
+def test_a_variable_of_digits_is_told_to_be_put_in_quotes(tmp_path: Path, given: str, hint: str) -> None:
+    (tmp_path / "p.yaml").write_text(f"version: 1\nname: {given}\nattributes: {{}}\nprivacy: []\n")
+    with pytest.raises(PolicyError) as caught:
+        load(tmp_path / "p.yaml", {"N": "123", "T": "true"})
+    found = [finding.hint for finding in caught.value.diagnostics if finding.line == 2]
+    assert bool(found) == bool(hint)
+    assert hint in "".join(found)
 
 
 def test_one_finding_for_a_value_of_several_types(tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ _TYPES = {
     "model_attributes_type": "a mapping (key: value)",
 }
 
+IN_QUOTES = "put it in quotes"
+"""The remedy where text was wanted and a number, a truth value or nothing was written."""
+
 _BOUNDS = {
     "greater_than": ("gt", "above"),
     "greater_than_equal": ("ge", "at least"),
@@ -70,7 +73,7 @@ def _finding(spot: Spot, detail: ErrorDetails, data: Any) -> Finding:
     if kind == "missing":
         return _missing(spot.path)
     if kind == "union_tag_not_found":
-        return _missing((*spot.path, context["discriminator"].strip("'")))
+        return _missing((*spot.path, context["discriminator"].strip("'")), value_at(data, spot.path))
     if kind == "union_tag_invalid":
         return _unknown_kind(spot.path, context)
     if kind == "literal_error":
@@ -79,10 +82,12 @@ def _finding(spot: Spot, detail: ErrorDetails, data: Any) -> Finding:
     return Finding(make(spot.path, detail))
 
 
-def _missing(path: Path) -> Finding:
+def _missing(path: Path, given: Iterable[str] = ()) -> Finding:
+    """Return that a key is not there; `given` are the keys that are, of which one may be meant for it."""
     if isinstance(path[-1], int):
         return Finding(Problem(path[:-1], "bad-value", f"{_name(path[:-1])} has too few entries"))
-    hint = f'add "{path[-1]}: ..."'
+    meant = [key for key in given if nearest(key, [path[-1]]).startswith("did")]
+    hint = f'write "{path[-1]}" for "{_short(meant[0])}"' if meant else f'add "{path[-1]}: ..."'
     return Finding(Problem(path, "missing-key", f'the key "{path[-1]}" is missing', hint), at_key=True)
 
 
@@ -140,11 +145,13 @@ _MAKERS: dict[str, Callable[[Path, ErrorDetails], Problem]] = {
 
 def _wrong_type(path: Path, kinds: Iterable[str], data: Any) -> Problem:
     wanted = list(dict.fromkeys(kinds))
+    if "a number" in wanted:
+        wanted = [kind for kind in wanted if kind != "a whole number"]
     words = " or ".join([", ".join(wanted[:-1]), wanted[-1]] if len(wanted) > 1 else wanted)
     value = value_at(data, path)
     hint = ""
     if "text" in wanted and not isinstance(value, list | dict | str):
-        hint = "put it in quotes"
+        hint = IN_QUOTES
     elif isinstance(value, str) and "number" in words and isinstance(resolve(value), int | float):
         hint = "write it without quotes"
     elif value is None:

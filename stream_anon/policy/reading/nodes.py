@@ -77,7 +77,12 @@ class _Builder:
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = START if mark is None else Place(mark.line + 1, mark.column + 1, 1)
-            self._fail("syntax", _plain(error.problem or error.context or "not YAML"), place, self._syntax_hint(place))
+            self._fail(
+                "syntax",
+                _plain(error.problem or error.context or "not YAML"),
+                place,
+                self._syntax_hint(place, str(error.problem)),
+            )
         except ReaderError as error:
             before = self._text[: error.position]
             place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"), 1)
@@ -86,11 +91,15 @@ class _Builder:
             # The parser stumbles over some nonsense, such as the escape "\UFFFFFFFF", without saying where.
             self._fail("syntax", "this is not YAML", START, "look for a stray escape or directive")
 
-    def _syntax_hint(self, place: Place) -> str:
+    def _syntax_hint(self, place: Place, problem: str) -> str:
         line = self._text.split("\n")[place.line - 1 :][:1]
         if "${" in "".join(line):
             return 'inside { } or [ ], put ${NAME} in quotes: "${NAME}"'
-        return "indent with spaces, not tabs" if "\t" in "".join(line) else ""
+        if "\t" in "".join(line):
+            return "indent with spaces, not tabs"
+        if found := re.search(r"expected ',' or '([]}])'", problem):
+            return f"a bracket is open, here or above: close it with {found[1]}"
+        return "a text with : or # in it needs quotes; what belongs together is indented alike"
 
     def _node(self, event: Any, depth: int) -> Node:
         place, kind = _place(event), type(event).__name__

@@ -16,7 +16,10 @@ _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]{1,200}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _INFINITE = re.compile(r"(?P<sign>[-+]?)\.(inf|Inf|INF)")
 _NAN = re.compile(r"\.(nan|NaN|NAN)")
+_KEPT = re.compile(r"secret", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\$\{|\$\{((?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>[^}]*))?\})?")
+
+MAKE_RANDOM = "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
 
 
 def resolve(text: str) -> str | int | float | bool | None:
@@ -79,6 +82,8 @@ def substitute(text: str, environment: Mapping[str, str]) -> Substitution:
         found = given or default
         if found is None:
             hint = f"export {name}=..., or give a default: ${{{name}:-...}}"
+            if _KEPT.search(name):  # a default would stand in the file
+                hint = f"export {name}=... with the one in use, or a new one: {MAKE_RANDOM}"
             problems.append(VariableProblem("unset-variable", f"the environment variable {name} is not set", hint))
             return ""
         return found

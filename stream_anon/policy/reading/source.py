@@ -15,6 +15,8 @@ from stream_anon.policy.reading.nodes import START, Node, Place, build
 MAX_NODES = 200_000
 """Values after aliases are written out. An alias of aliases can name billions of values in ten lines."""
 
+_REMEDY = "name the policy's file; stream-anon init DATA proposes one"
+
 
 class Source:
     """The text of a policy, its values as plain Python, and the place of each key and value.
@@ -87,7 +89,7 @@ class Source:
 
 def read(path: Path, shown: str, environment: Mapping[str, str] | None = None) -> Source:
     """Read a policy file; `${NAME}` is looked up in `environment`, by default that of the process."""
-    text = read_text(path, shown, POLICY_LIMIT)
+    text = read_text(path, shown, POLICY_LIMIT, _REMEDY)
     return Source(text, shown, os.environ if environment is None else environment)
 
 
