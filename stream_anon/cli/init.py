@@ -17,7 +17,7 @@ from stream_anon.cli.options import Encoding
 from stream_anon.cli.prepare import prepare
 from stream_anon.cli.replay_ends import topic_in
 from stream_anon.core.decode import Rejection
-from stream_anon.core.spelling import EVERY_RULE, Spelling, near_equal
+from stream_anon.core.spelling import EVERY_RULE, Spelling, near_equal, spelled_twice
 from stream_anon.formats.packing import bare
 from stream_anon.formats.tables import TableError, format_of
 from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
@@ -118,13 +118,8 @@ def init(
         return
     console = output.talk()
     console.print(_table(proposals))
-    for proposal in proposals:
-        if proposal.role == "sensitive" and (
-            alike := near_equal(set(map(Spelling(EVERY_RULE).fold, proposal.column.counts)))
-        ):
-            differ = "value differs" if alike == 1 else "values differ"
-            told_of = f"{proposal.column.name}: {alike:,} {differ} from another only in spelling"
-            console.print(Text(f"{told_of}: spell them alike, or l counts one value twice", style="yellow"))
+    for told_of in filter(None, map(_spelled, proposals)):
+        console.print(Text(told_of, style="yellow"))
     if left_out:
         lost = f"{len(left_out):,} {read.unit}s are no records and were left out: {_told(sample.unread, read.unit)}"
         console.print(Text(lost, style="yellow"))
@@ -148,6 +143,27 @@ def _read_topic(topic: str, connection: Connection, limit: int) -> _Read:
     sample = read_topic(topic, connection, limit)
     lines = kafka_lines(connection, sample.format)
     return _Read(sample, topic, f"the topic {topic}", unit="record", hints=sample.hints, more=lines)
+
+
+def _spelled(proposal: Proposal) -> str:
+    """Say how many values of a column of words differ from another only in spelling, and what that costs."""
+    values, shape = set(proposal.column.counts), proposal.shape
+    if proposal.role == "sensitive":
+        alike, cost = near_equal(set(map(Spelling(EVERY_RULE).fold, values))), "l counts one value twice"
+    elif (
+        proposal.role == "quasi_identifier"
+        and shape is not None
+        and shape.hierarchy.startswith(("{kind: flat", "{kind: csv"))
+    ):
+        alike, cost = spelled_twice(values), "each is a value of its own, and alike records do not meet"
+    else:
+        return ""
+    differ = "value differs" if alike == 1 else "values differ"
+    return (
+        f"{proposal.column.name}: {alike:,} {differ} from another only in spelling: spell them alike, or {cost}"
+        if alike
+        else ""
+    )
 
 
 def _told(unread: list[Rejection], unit: str) -> str:

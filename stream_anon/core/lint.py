@@ -16,7 +16,7 @@ from stream_anon.core.hierarchy import Hierarchy, Tree, Trouble
 from stream_anon.core.hierarchy.settings import at
 from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
-from stream_anon.core.spelling import Spelling, near_equal
+from stream_anon.core.spelling import Spelling, near_equal, spelled_twice
 from stream_anon.errors import Problem, nearest, warning
 from stream_anon.policy import LoadedPolicy, Policy
 from stream_anon.policy.attributes import Insensitive
@@ -186,6 +186,8 @@ def _sample(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
         values = [decoder.getters[name](row) for row in read if not isinstance(row, tuple)]
         kept = getattr(schema.policy.attributes[name], "unknown", "") == "leaf"
         yield from _column(("attributes", name), hierarchy, values, len(rows), kept)
+    for name in [column.name for column in schema.quasi if isinstance(column.hierarchy, Tree)]:
+        yield from _as_other_places(("attributes", name), [row[name] for row in rows if name in row])
     for column in schema.sensitive:
         values = [row[column.name] for row in rows if column.name in row]
         yield from _spellings(("attributes", column.name), column.spelling, values)
@@ -212,6 +214,15 @@ def _column(path: Path, hierarchy: Hierarchy, values: list[Any], count: int, kep
     if missing:
         message = f"{missing:,} of {count:,} rows of the sample have no value"
         yield warning(path, "value-missing", message, "say missing: leaf; otherwise such records are rejected")
+
+
+def _as_other_places(path: Path, values: list[Any]) -> Iterator[Problem]:
+    """Warn of spellings in a quasi-identifier: each is a place of its own, so that alike rows do not meet."""
+    texts = {value for value in values if isinstance(value, str)}
+    if count := spelled_twice(texts):
+        message = f"{count:,} of its {len(texts):,} values in the sample differ from another only in spelling"
+        hint = "spell them alike in the data, or put them below one node of a tree: each is a value of its own"
+        yield warning(path, "values-nearly-equal", message, hint)
 
 
 def _spellings(path: Path, spelling: Spelling, values: list[Any]) -> Iterator[Problem]:

@@ -88,6 +88,17 @@ def _is_seen(character: str) -> bool:
     return character.isspace() or (character not in _BLANK and unicodedata.category(character) not in _UNSEEN)
 
 
+def spelled_twice(texts: Iterable[str]) -> int:
+    """Count texts that differ from another one only in space, case, Unicode forms, punctuation or accents.
+
+    >>> spelled_twice(["Zurich", "z\u00fcrich ", "ZURICH", "Bern"])
+    2
+    """
+    own = set(texts)
+    folded = set(map(Spelling(EVERY_RULE).fold, own))
+    return len(own) - len(folded) + near_equal(folded)
+
+
 def near_equal(texts: Iterable[str]) -> int:
     """Count texts that differ from another one only in punctuation, inner space or accents.
 

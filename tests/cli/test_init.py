@@ -105,18 +105,24 @@ def test_mistakes(place: Path, name: str, content: str, word: str, capsys: pytes
 
 
 SPELLINGS = [
-    # remark, values, whether they are told
-    ("case and space do not count", ["Flu", "FLU", " flu", "ulcer"], False),
-    ("punctuation does", ["type 2", "type-2", "ulcer"], True),
+    # remark, column, values, whether they are told
+    ("case and space do not count", "diagnosis", ["Flu", "FLU", " flu", "ulcer"], False),
+    ("punctuation does", "diagnosis", ["type 2", "type-2", "ulcer"], True),
+    ("a quasi-identifier is what is written", "city", ["zürich ", "Zurich", "ZURICH", "Bern"], True),
+    ("different ones", "city", ["Zurich", "Bern", "Basel"], False),
 ]
 
 
-@pytest.mark.parametrize(("values", "told"), [c[1:] for c in SPELLINGS], ids=[c[0] for c in SPELLINGS])
-def test_spellings(place: Path, values: list[str], told: bool, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("name", "values", "told"), [c[1:] for c in SPELLINGS], ids=[c[0] for c in SPELLINGS])
+def test_spellings(place: Path, name: str, values: list[str], told: bool, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [f"{20 + i % 50},{values[i % len(values)]}\n" for i in range(200)]
-    Path("t.csv").write_text("age,diagnosis\n" + "".join(lines))
+    Path("t.csv").write_text(f"age,{name}\n" + "".join(lines), encoding="utf-8")
     assert run(["init", "t.csv"]) == 0
-    assert ("only in spelling" in capsys.readouterr().err) is told
+    assert ("only in spelling" in " ".join(capsys.readouterr().err.split())) is told
+    assert run(["check", "policy.yaml", "--data", "t.csv", "--json"]) == 0
+    talk = capsys.readouterr()
+    assert ("values-nearly-equal" in [found["code"] for found in json.loads(talk.out)["diagnostics"]]) is told
+    assert not any(value in talk.out + talk.err for value in values)
 
 
 def test_another_encoding(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
