@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from stream_anon.cli import run_command as run
 from stream_anon.cli.prepare import prepare
 from stream_anon.demo import admissions
+from stream_anon.policy.load import load
 
 CELLS = st.one_of(
     st.text(max_size=12),
@@ -123,6 +124,45 @@ def test_spellings(place: Path, name: str, values: list[str], told: bool, capsys
     talk = capsys.readouterr()
     assert ("values-nearly-equal" in [found["code"] for found in json.loads(talk.out)["diagnostics"]]) is told
     assert not any(value in talk.out + talk.err for value in values)
+
+
+MARKERS = [
+    # remark, column, values, what missing_values gets beside the words that every policy knows
+    ("a word", "diagnosis", ["flu", "hiv", "Unknown", "ulcer"], {"unknown"}),
+    ("a word that every policy knows", "diagnosis", ["flu", "hiv", "n/a", "ulcer"], set()),
+    ("codes among words", "diagnosis", ["flu", "hiv", "-1", "999"], {"-1", "999"}),
+    ("codes among numbers", "score", [*map(str, range(9)), "-1", "999"], {"-1", "999"}),
+    ("codes as decimals", "score", ["1.0", "2.0", "3.0", "-9.0"], {"-9.0"}),
+    ("a number like others", "score", ["-3", "-2", "-1", "0", "1"], set()),
+    ("a word that may be a value", "diagnosis", ["flu", "none", "other"], set()),
+    ("nothing else would be left", "diagnosis", ["flu", "unknown"], set()),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "found"), [c[1:] for c in MARKERS], ids=[c[0] for c in MARKERS])
+def test_markers_never_count(place: Path, name: str, values: list[str], found: set[str]) -> None:
+    """A word or code for nothing in a sensitive column is no value, its records stay, and l can be reached."""
+    lines = [f"p{i},{20 + i % 50},{values[i % len(values)]}\n" for i in range(220)]
+    Path("t.csv").write_text(f"patient_id,age,{name}\n" + "".join(lines))
+    assert run(["init", "t.csv"]) == 0
+    policy = load(Path("policy.yaml")).policy
+    assert set(policy.missing_values) - {"n/a", "na", "nan", "null", "missing", "?"} == found
+    assert run(["anonymize", "t.csv", "-p", "policy.yaml", "-o", "o.jsonl"]) == 0
+    out = list(map(json.loads, Path("o.jsonl").read_text().splitlines()))
+    assert len(out) == 220
+    groups: dict[str, set[str]] = {}
+    for record in out:
+        groups.setdefault(record["_anon"]["group"], set()).add(str(record[name]).casefold())
+    assert all(len(group - set(policy.missing_values)) >= 2 for group in groups.values())
+    assert run(["audit", "o.jsonl", "-p", "policy.yaml"]) == 0
+
+
+def test_no_name_becomes_a_marker(place: Path) -> None:
+    """The subject's words are compared with the same list: person 999 is somebody."""
+    lines = [f"{i},{20 + i % 50},{['flu', 'hiv', '999'][i % 3]}\n" for i in range(900, 1100)]
+    Path("t.csv").write_text("patient_id,age,diagnosis\n" + "".join(lines))
+    assert run(["init", "t.csv"]) == 0
+    assert "999" not in load(Path("policy.yaml")).policy.missing_values
 
 
 def test_another_encoding(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from stream_anon.insight.propose.judge import Proposal, subject_of
+from stream_anon.insight.propose.markers import FEWEST, KNOWN, missing_values
 from stream_anon.insight.propose.shapes import word
 
 K, L = 5, 3
@@ -40,17 +41,23 @@ def _lines(proposals: Sequence[Proposal], name: str) -> Iterator[str]:
     yield "version: 1"
     yield f"name: {word(name)}"
     yield from _subject(proposals)
+    sensitive = [proposal.column for proposal in proposals if proposal.role == "sensitive"]
+    nothing = missing_values(sensitive, subject_of(proposals))
+    if nothing:
+        yield "# DECIDE: do all of these stand for nothing? In a sensitive column none counts as a value, see l below."
+        yield f"missing_values: [{', '.join(map(word, nothing))}]"
     yield "# secret: ${STREAM_ANON_SECRET}   # keeps group ids the same from run to run; run and replay need it"
     yield "attributes:"
     for proposal in proposals:
-        yield from _attribute(proposal)
+        yield from _attribute(proposal, nothing)
     yield "privacy:  # all must hold"
     who = "records" if subject_of(proposals) is None else "people"
     yield f"  # DECIDE: how many {who} must look alike. {K} is a common choice; more protects better and loses more."
     yield f"  - {{model: k_anonymity, k: {K}}}"
     for proposal in proposals:
         if proposal.role == "sensitive":
-            most = min(L, len(proposal.column.counts))
+            texts = {text.strip().casefold() for text in proposal.column.counts}
+            most = min(L, max(FEWEST, len(texts.difference(KNOWN, nothing))))
             yield f"  # DECIDE: how many values of {proposal.column.name} a group needs so that none is known."
             yield f"  - {{model: l_diversity, attribute: {word(proposal.column.name)}, l: {most}}}"
     yield "# DECIDE: how long a record may wait. Longer loses less: stream-anon compare shows how much."
@@ -72,7 +79,7 @@ def _subject(proposals: Sequence[Proposal]) -> Iterator[str]:
     yield f"subject: {word(subject.name)}"
 
 
-def _attribute(proposal: Proposal) -> Iterator[str]:
+def _attribute(proposal: Proposal, nothing: Sequence[str]) -> Iterator[str]:
     column, shape = proposal.column, proposal.shape
     shown = _comment(word(column.name))
     yield f"  # {shown}: {_comment(proposal.reason)}"
@@ -98,7 +105,8 @@ def _attribute(proposal: Proposal) -> Iterator[str]:
         case "quasi_identifier":
             yield f"  {shown}: {quasi}"
         case "sensitive":
-            yield f"  {shown}: {{role: sensitive{', missing: leaf' if column.missing else ''}}}"
+            gaps = column.missing or any(text.strip().casefold() in (*KNOWN, *nothing) for text in column.counts)
+            yield f"  {shown}: {{role: sensitive{', missing: leaf' if gaps else ''}}}"
             yield f"  # {shown}: {quasi}"
         case "left out":
             if quasi:
