@@ -26,7 +26,7 @@ from stream_anon.core.decode import Rejection
 from stream_anon.core.schema import Schema
 from stream_anon.formats.tables import Part, format_of, read_parts
 from stream_anon.formats.writers import keep_apart, new_file, refuse_to_overwrite
-from stream_anon.insight.advice import gains
+from stream_anon.insight.advice import gains, limits
 from stream_anon.insight.before_after import Pair, pairs, typical
 from stream_anon.insight.compare import Comparison
 from stream_anon.insight.distributions import distributions
@@ -148,10 +148,13 @@ def _next_step(result: Result, comparison: Comparison, data: Path, policy: Path,
     dropped = not result.published or result.suppressed / max(result.records, 1) > MUCH_SUPPRESSED
     if dropped or result.loss > HIGH_LOSS:
         what = "too much is suppressed" if dropped else "the loss is high"
-        found = gains(comparison, dict(result.losses))[:2]
-        told = "; ".join(f"{each.change} would lose {each.after:.0%} in place of {each.before:.0%}" for each in found)
+        losses = dict(result.losses)
+        tried = gains(comparison, losses)
+        found = [each for each in tried if each.worth][:2]
+        told = "; ".join(map(str, found or tried))
         if not found:
-            told = "neither a longer stream.max_delay, nor a column less, nor half of k helps: it takes more records"
+            nothing = f"nothing that was tried helps ({told}); " if told else ""
+            told = nothing + limits(comparison, losses)
         return f"{what}: {told} — see more: stream-anon compare {table} -p {judged}"
     if data.suffix.lower() in (".csv", ".tsv"):
         return f"stream-anon pipe -p {judged} --csv < {table} > anonymous.jsonl"

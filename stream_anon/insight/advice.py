@@ -35,15 +35,35 @@ class Gain:
     before: float
     after: float
 
+    @property
+    def worth(self) -> bool:
+        """Whether it is worth a word."""
+        return self.before - self.after >= WORTH
+
+    def __str__(self) -> str:
+        return f"{self.change} would lose {self.after:.0%} in place of {self.before:.0%}"
+
+
+def limits(comparison: Comparison, losses: dict[str, float]) -> str:
+    """Say what stands in the way where no change helps: the dearest column, and how few groups the records can make."""
+    worst = max(losses, key=lambda name: losses[name], default="")
+    dearest = f"{worst} loses most, {losses[worst]:.0%}; " if worst and losses[worst] > 0 else ""
+    count, k = len(comparison.rows or ()), comparison.schema().requirements.k
+    return f"{dearest}{count:,} records make at most {count // k:,} groups of {k:,}: it takes more records"
+
 
 def gains(comparison: Comparison, losses: dict[str, float]) -> list[Gain]:
-    """Return the changes that are worth a word, the best first; `losses` are those of each quasi-identifier."""
+    """Return the changes that were tried, the best first; `losses` are those of each quasi-identifier.
+
+    Half of k protects less: it is tried only where nothing else is worth a word.
+    """
     rows = comparison.rows
     if rows is None or not len(rows):
         return []
     some = rows.take(slice(0, TRIED))
-    found = [gain for gain in _changes(comparison, some, losses) if gain.before - gain.after >= WORTH]
-    found = found or [gain for gain in _with_less(comparison, some) if gain.before - gain.after >= WORTH]
+    found = list(_changes(comparison, some, losses))
+    if not any(gain.worth for gain in found):
+        found += _with_less(comparison, some)
     return sorted(found, key=lambda gain: gain.after - gain.before)
 
 

@@ -152,6 +152,16 @@ def test_half_of_k_is_the_last_advice(
     assert "k = 50, which protects less, would lose" in previewed(capsys, "data.jsonl", "--rate", "1000")["next"]
 
 
+def test_where_nothing_helps_the_facts_are_told(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was tried and what it would lose, and how many groups the records can make at all."""
+    Path("policy.yaml").write_text(policy_text().replace("k: 5", f"k: {4 * COUNT}"), encoding="utf-8")
+    step = previewed(capsys, "data.jsonl", "--rate", "1000000")["next"]
+    assert "nothing that was tried helps" in step
+    assert "the others without" in step
+    assert f"k = {2 * COUNT}, which protects less, would lose 100% in place of 100%" in step
+    assert f"{COUNT:,} records make at most 0 groups of {4 * COUNT:,}: it takes more records" in step
+
+
 def test_distributions_before_and_after(place: Path) -> None:
     """Every row is somewhere on the scale, before and after; where nothing is generalized, both are the same."""
     assert run(["preview", "data.jsonl", "-p", "policy.yaml", "--html", "page.html"]) == 0
