@@ -145,6 +145,9 @@ def test_markers_never_count(place: Path, name: str, values: list[str], found: s
     lines = [f"p{i},{20 + i % 50},{values[i % len(values)]}\n" for i in range(220)]
     Path("t.csv").write_text(f"patient_id,age,{name}\n" + "".join(lines))
     assert run(["init", "t.csv"]) == 0
+    text = Path("policy.yaml").read_text()
+    assert "a value of its own" not in text
+    assert "rejected for a word" not in text
     policy = load(Path("policy.yaml")).policy
     assert set(policy.missing_values) - {"n/a", "na", "nan", "null", "missing", "?"} == found
     assert run(["anonymize", "t.csv", "-p", "policy.yaml", "-o", "o.jsonl"]) == 0

@@ -85,13 +85,14 @@ def _attribute(proposal: Proposal, nothing: Sequence[str]) -> Iterator[str]:
     yield f"  # {shown}: {_comment(proposal.reason)}"
     if proposal.decide:
         yield f"  # DECIDE: {_comment(proposal.decide)}"
-    if column.odd and shape is not None and shape.type != "category" and not shape.unknown:
+    generalized = proposal.role != "sensitive"  # what a sensitive column has for nothing is told with missing_values
+    if generalized and column.odd and shape is not None and shape.type != "category" and not shape.unknown:
         yield f"  # DECIDE: rejected for a word like NA or ? in place of a value: {column.odd:,}; empty such cells"
     slips = column.no_dates if shape is not None and column.dates else 0
-    if slips:
+    if generalized and slips:
         yield f"  # DECIDE: not written as YYYY-MM-DD: {slips:,}; correct them, or each becomes (unknown)"
     outside = "" if shape is None else shape.unknown
-    if outside:
+    if generalized and outside:
         yield f"  # DECIDE: {_comment(outside)} in place of a number: each becomes (unknown), a value of its own"
     extra = (", missing: leaf" if column.missing else "") + (", unknown: leaf" if slips or outside else "")
     quasi = (
