@@ -234,5 +234,5 @@ def next_step(result: AuditResult, policy: Path | None, raw: str | None, encodin
         return f"next: pass --raw ORIGINAL to {counted}match rows"
     if result.source.startswith(TOPIC) or raw.startswith(TOPIC):
         return "next: everything was checked; --follow keeps watching"
-    original = output.table(raw, encoding)
-    return f"next: stream-anon attack {output.quoted(result.source)} --raw {original} -p {output.quoted(policy)}"
+    table = output.table(raw, encoding)
+    return f"next: stream-anon attack {output.quoted(result.source)} --raw {table} -p {output.quoted(policy)}"

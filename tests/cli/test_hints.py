@@ -20,7 +20,7 @@ from stream_anon.kafka.transport import TransportError
 SOURCE = Path(stream_anon.__file__).parent
 COMMAND = re.compile(r"stream-anon [a-z]+ [^:]*$")
 NO_FILES = {"published", "judged", "raw", "named", "sample", "table", "best.algorithm", "sampled"}
-"""Names in suggestions that are quoted before, or are no files."""
+"""Names in suggestions that are quoted before, as `output.table` does it, or are no files."""
 
 
 def unquoted(path: Path) -> list[str]:
@@ -35,7 +35,13 @@ def unquoted(path: Path) -> list[str]:
                 suggested = suggested or bool(COMMAND.search(str(part.value)))
             elif suggested and isinstance(part, ast.FormattedValue):
                 text = ast.unparse(part.value)
-                if text not in NO_FILES and "quote" not in text and "--" not in text and "rate" not in text:
+                if (
+                    text not in NO_FILES
+                    and "quote" not in text
+                    and "table(" not in text
+                    and "--" not in text
+                    and "rate" not in text
+                ):
                     found.append(f"{path.name}:{node.lineno} {text}")
     return found
 
