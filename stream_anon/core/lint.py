@@ -16,7 +16,7 @@ from stream_anon.core.hierarchy import Hierarchy, Tree, Trouble
 from stream_anon.core.hierarchy.settings import at
 from stream_anon.core.privacy import ColumnModelSettings
 from stream_anon.core.schema import QuasiColumn, Schema, SensitiveColumn
-from stream_anon.core.spelling import Spelling, near_equal, spelled_twice
+from stream_anon.core.spelling import near_equal, spelled_twice
 from stream_anon.errors import Problem, nearest, warning
 from stream_anon.policy import LoadedPolicy, Policy
 from stream_anon.policy.attributes import Insensitive
@@ -190,7 +190,9 @@ def _sample(schema: Schema, rows: list[Row]) -> Iterator[Problem]:
         yield from _as_other_places(("attributes", name), [row[name] for row in rows if name in row])
     for column in schema.sensitive:
         values = [row[column.name] for row in rows if column.name in row]
-        yield from _spellings(("attributes", column.name), column.spelling, values)
+        texts = {text for value in values if (text := column.spelling(value)) is not None}
+        yield from _spellings(("attributes", column.name), texts)
+        yield from _reach(schema.policy, column.name, len(texts))
     for name, attribute in schema.policy.attributes.items():
         if isinstance(attribute, Insensitive) and isinstance(attribute.publish, Keep):
             yield from _uniqueness(("attributes", name), [row[name] for row in rows if name in row])
@@ -225,8 +227,17 @@ def _as_other_places(path: Path, values: list[Any]) -> Iterator[Problem]:
         yield warning(path, "values-nearly-equal", message, hint)
 
 
-def _spellings(path: Path, spelling: Spelling, values: list[Any]) -> Iterator[Problem]:
-    texts = {text for value in values if (text := spelling(value)) is not None}
+def _reach(policy: Policy, name: str, count: int) -> Iterator[Problem]:
+    """Warn of a diversity that not even all records of the sample together have."""
+    for index, model in enumerate(policy.privacy):
+        wanted = getattr(model, "l", 0)
+        if getattr(model, "attribute", None) == name and count < wanted:
+            message = f"a group needs {wanted:g} values of {name}, and all records of the sample have {count:,}"
+            hint = "nothing could be published: ask for fewer, or is the sample too small?"
+            yield warning(("privacy", index, "l"), "l-above-values", message, hint)
+
+
+def _spellings(path: Path, texts: set[str]) -> Iterator[Problem]:
     if count := near_equal(texts):
         message = (
             f"{count:,} of its {len(texts):,} values in the sample differ from another only in punctuation or accents"

@@ -209,7 +209,7 @@ def rows(count: int) -> list[dict[str, object]]:
             "gender": "male",
             "country": "Peru",
             "admitted": "2024-05-01T10:00:00Z",
-            "diagnosis": "Flu",
+            "diagnosis": ["Flu", "Asthma", "HIV", "Measles"][i % 4],
             "ward": "B",
         }
         for i in range(count)

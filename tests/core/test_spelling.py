@@ -147,6 +147,21 @@ def test_a_stream_counts_what_is_there(tmp_path: Path) -> None:
         assert len(values - {"n/a", "none", "?"}) >= 2
 
 
+@pytest.mark.parametrize(("ills", "told"), [(["flu", "N/A", "FLU ", "ulcer"], True), (["flu", "N/A", "ulcer", "gout"], False)])
+def test_check_tells_a_diversity_that_nothing_can_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ills: list[str], told: bool
+) -> None:
+    rows = [{"who": f"p{i}", "age": 20 + i, "ill": ills[i % len(ills)]} for i in range(40)]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "policy.yaml").write_text(POLICY.format(model=DISTINCT, sensitive=LEAF, naming="", top=""))
+    assert run(["check", str(tmp_path / "policy.yaml"), "--data", str(tmp_path / "t.jsonl"), "--json"]) == 0
+    found = {each["code"]: each for each in json.loads(capsys.readouterr().out)["diagnostics"]}
+    assert ("l-above-values" in found) is told
+    out = tmp_path / "out.jsonl"
+    assert run(["anonymize", str(tmp_path / "t.jsonl"), "-p", str(tmp_path / "policy.yaml"), "-o", str(out)]) == 0
+    assert (out.read_text() == "") is told
+
+
 def test_near_equal_values_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Punctuation may be all that tells two values apart: nothing is guessed, but everybody is told."""
     ills = ["type 2", "type-2", "type 1", "-"] * 10
