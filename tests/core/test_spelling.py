@@ -147,10 +147,11 @@ def test_a_stream_counts_what_is_there(tmp_path: Path) -> None:
         assert len(values - {"n/a", "none", "?"}) >= 2
 
 
-@pytest.mark.parametrize(("ills", "told"), [(["flu", "N/A", "FLU ", "ulcer"], True), (["flu", "N/A", "ulcer", "gout"], False)])
+@pytest.mark.parametrize(("others", "told"), [(["FLU ", "ulcer"], True), (["ulcer", "gout"], False)])
 def test_check_tells_a_diversity_that_nothing_can_have(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], ills: list[str], told: bool
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], others: list[str], told: bool
 ) -> None:
+    ills = ["flu", "N/A", *others]
     rows = [{"who": f"p{i}", "age": 20 + i, "ill": ills[i % len(ills)]} for i in range(40)]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "policy.yaml").write_text(POLICY.format(model=DISTINCT, sensitive=LEAF, naming="", top=""))
