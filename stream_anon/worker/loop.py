@@ -163,7 +163,7 @@ class Worker:
         and a generation that ends refuses a transaction until the next one is stable.
         """
         self._end()
-        self.ownership.leaving = True
+        self.ownership.leave()
         self._transport.pause(list(self.state.partitions))
         began, most = self._clock(), self._settings.drain_seconds
         self.state.flush(began, lambda: self._clock() - began < most / 2)

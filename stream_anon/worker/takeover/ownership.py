@@ -35,8 +35,7 @@ class Ownership:
 
     `membership` is the last stable capture: while the group changes it still holds, and the broker refuses it from the
     moment the next generation begins. `quarantined` partitions are ours but not touched; they are judged again in
-    the next generation. `known` is how many partitions are known to have a ledger. Who is `leaving` takes nothing up:
-    what others leave behind is its successors' as well.
+    the next generation. `known` is how many partitions are known to have a ledger.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class Ownership:
         self.membership: Membership | None = None
         self.quarantined: dict[int, str] = {}
         self.known = 0
-        self.leaving = False
+        self._leaving = False
         self._generation: int | None = None
         self._unrestored: set[int] = set()
         self._early: set[int] = set()  # not begun because the group has no ledger yet, and the anchor is not ours
@@ -61,6 +60,10 @@ class Ownership:
         self._transport, self._state, self._core = transport, state, core
         self._settings, self._observer, self._store = settings, observer, store
         self.witness = Witness(transport, settings.output, MarkSeal.of(core.key))
+
+    def leave(self) -> None:
+        """Take nothing up from now on: what others leave behind is for the successors, too."""
+        self._leaving = True
 
     def distrust(self) -> None:
         """Take the captured membership for over: the next stable capture decides anew."""
@@ -172,7 +175,7 @@ class Ownership:
             self._learned = float("-inf")
         self._unrestored |= member.partitions - set(self._state.partitions) - set(self.quarantined)
         stayed = frozenset(before & set(self._state.partitions))
-        if self.leaving:
+        if self._leaving:
             return stayed
         if self._unrestored:
             self._restore(now)
