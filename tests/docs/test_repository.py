@@ -64,3 +64,14 @@ def test_no_two_test_files_have_one_name() -> None:
     """Which of them is collected, and whether any is, would depend on their order."""
     names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
     assert len(names) == len(set(names)), sorted({name for name in names if names.count(name) > 1})
+
+
+def test_nothing_else_lies_at_the_top() -> None:
+    """What a run leaves in the folder it was started in must not be committed with the next change."""
+    asked = ["git", "-C", str(ROOT), "ls-tree", "--name-only", "HEAD"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+    if not found:
+        pytest.skip("not a checkout")
+    folders = {"benchmarks", "deploy", "docs", "examples", "stream_anon", "tests"}
+    files = {"LICENSE", "Makefile", "docker-compose.yml", "pyproject.toml"}
+    assert {name for name in found if not name.startswith(".") and not name.endswith(".md")} == folders | files
