@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import groupby
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from stream_anon.kafka.clients.confluent.answers import columns_of, ended, read_token
 from stream_anon.kafka.clients.confluent.errors import passing, translate, translated
 from stream_anon.kafka.clients.confluent.options import CONSUMER, PRODUCER, client_options, make
 from stream_anon.kafka.clients.confluent.topics import ConfluentTopics, consume
@@ -26,10 +25,8 @@ from stream_anon.kafka.transport import (
     Placed,
     Polled,
     Ref,
-    Slice,
     Stored,
     TopicFacts,
-    TransportError,
 )
 from stream_anon.kafka.watchdog import Watchdog, guarded
 
@@ -39,7 +36,6 @@ _RENEWAL = 40.0  # seconds for a new producer: a broker may be starting again
 _ABORT = 2.0  # seconds for a producer that is given up anyway
 _STABLE_READ = 0.5  # seconds to wait for a predecessor's open transaction, before the loop goes on and asks again
 _PLAIN: dict[str, Any] = {}  # what a record without a mark is sent with
-_TOKEN = b"CGMDv2:"  # how the client writes group, generation and member; anything else would be read wrongly
 
 
 class ConfluentTransport:
@@ -123,7 +119,7 @@ class ConfluentTransport:
                     if error is not None:
                         self._heed(error, message, out_of_range)
                 found = [message for message, error in zip(found, errors, strict=True) if error is None]
-        parts = _columns(found)
+        parts = columns_of(found)
         fresh, self._assigned = frozenset(self._assigned), set()
         slices = tuple(part for part in parts if part.partition in self._owned - fresh)
         for part in slices:
@@ -223,14 +219,14 @@ class ConfluentTransport:
         self._introduced = True
         if any(tp.error is not None for tp in answers):
             return None
-        return {tp.partition: Committed(tp.offset, _ended(tp.metadata)) if tp.offset >= 0 else None for tp in answers}
+        return {tp.partition: Committed(tp.offset, ended(tp.metadata)) if tp.offset >= 0 else None for tp in answers}
 
     @guarded()
     def glance(self, partitions: Collection[int]) -> dict[int, Committed]:
         """Return what is committed, settled or not."""
         with translated():
             found = self._topics.committed(partitions)
-        return {tp.partition: Committed(tp.offset, _ended(tp.metadata)) for tp in found if tp.offset >= 0}
+        return {tp.partition: Committed(tp.offset, ended(tp.metadata)) for tp in found if tp.offset >= 0}
 
     @guarded()
     def read(self, topic: str, since: Mapping[int, int], committed: bool) -> Iterator[Stored]:
@@ -378,32 +374,3 @@ class ConfluentTransport:
             self._drop_producer()
             self._consumer.close()
             self._topics.close()
-
-
-def _columns(messages: Iterable[Message]) -> Iterable[Slice]:
-    """Return the records by partition; the client delivers them in long runs of one."""
-    columns: dict[int, Slice] = {}
-    for number, run in groupby(messages, Message.partition):
-        mine = list(run)
-        part = columns.setdefault(number, Slice(number, [], [], []))
-        part.offsets.extend(map(Message.offset, mine))
-        part.timestamps.extend([time / 1000.0 for _, time in map(Message.timestamp, mine)])
-        part.values.extend(map(Message.value, mine))
-    return columns.values()
-
-
-def read_token(token: bytes) -> tuple[int, str]:
-    """Parse generation and member from the client's serialized group metadata.
-
-    >>> read_token(b"CGMDv2:" + (7).to_bytes(4, sys.byteorder) + b"group" + bytes(1) + b"member" + bytes(1) + b"x")
-    (7, 'member')
-    """
-    if not token.startswith(_TOKEN):
-        raise TransportError("this version of confluent-kafka is not known to this program: use kafka-python")
-    generation = int.from_bytes(token[7:11], sys.byteorder, signed=True)
-    return generation, token[11:].split(b"\0")[1].decode()
-
-
-def _ended(metadata: str | None) -> str:
-    """Return a ledger as it was committed, with its final NUL."""
-    return f"{metadata}\0" if metadata else ""
